@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,19 @@ class Settings:
 def key_of(name: str) -> str:
     """The dotted key of a field: `llm_base_url` is `llm.base_url`."""
     return name if name in ("default_vault", "notes_dir") else name.replace("_", ".", 1)
+
+
+def explanations() -> dict[str, str]:
+    """What each setting does, by dotted key, as `Settings` says it."""
+    told: dict[str, str] = {}
+    _, _, attributes = (Settings.__doc__ or "").partition("Attributes:\n")
+    for entry in re.split(r"\n {8}(?=\S)", "\n" + attributes.rstrip())[1:]:
+        names, _, text = entry.partition(": ")
+        for name in names.split(", "):
+            for key, attribute in setting_keys().items():
+                if fnmatchcase(attribute, name):
+                    told[key] = " ".join(text.split()).rstrip(".")
+    return told
 
 
 def setting_keys() -> dict[str, str]:

@@ -35,7 +35,7 @@ from locomo_rows import ROWS, Reader, Row
 from locomo_tables import DEVELOPED_ON, Figures, print_tables, writing_cost
 from memory_gold import gold_vaults
 from memory_perfect import PerfectModel
-from memory_vault import Design
+from memory_vault import Design, OpenVault
 from remembered_vectors import RememberingEncoder
 
 from amem_cli.models.ports import Encoder
@@ -56,7 +56,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--writer", choices=("same", "none"), default="same", help="none: memories without a model")
     add("--window", type=int, default=0, help="tokens that the model reads at once")
     add("--deadline", type=float, default=0.0, help="longest time for one answer, in seconds")
-    add("--k", type=int, default=10, help="how many notes a search finds, fixed for all questions")
+    add("--k", type=numbers, default=[10], help="how many notes a search finds; several by commas")
     add("--prompt", choices=("amem", "paper"), default="amem", help="of every row but `ask`")
     add("--rows", default="", help=f"by commas; all: {','.join(row.name for row in ROWS)}")
     add("--conversations", default="", help="names by commas; `dev` and `test` name the splits")
@@ -69,6 +69,14 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--results", type=Path, help="folder of answers and vaults, to go on with later")
     add("--json", type=Path, help="file for all figures with all intervals")
     return with_own_settings(parser.parse_args(given))
+
+
+def numbers(given: str) -> list[int]:
+    """Numbers of 1 or more, by commas, each once."""
+    found = list(dict.fromkeys(map(int, given.split(","))))
+    if min(found) < 1:
+        raise ValueError(given)
+    return found
 
 
 def with_own_settings(options: argparse.Namespace) -> argparse.Namespace:
@@ -114,10 +122,11 @@ def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """All that decides what is answered."""
-    names = ("backend", "model", "writer", "window", "k", "prompt", "seed")
+    names = ("backend", "model", "writer", "window", "prompt", "seed")
     names += ("encoder", "reranker", "candidates", "max_links")
     data = options.data.resolve()
-    return {"data": data.name, **{name: getattr(options, name) for name in names}}
+    # Answers of the first form do not tell their k.
+    return {"data": data.name, "form": 2, **{name: getattr(options, name) for name in names}}
 
 
 @contextmanager
@@ -244,24 +253,30 @@ class Run:
         for memory in dict.fromkeys(row.memory for row in rows):
             own = [row for row in rows if row.memory == memory]
             due = [
-                (row, question)
+                (row, question, k)
                 for row in own
+                for k in {row.k_of(each): each for each in reversed(self.options.k)}.values()
                 for question in questions
-                if (row.name, question.id) not in self.replies
+                if (row.name, question.id, row.k_of(k)) not in self.replies
             ]
             if due:
                 self._answer(conversation, memory, due)
 
-    def _answer(
-        self, conversation: Conversation, memory: str, due: Sequence[tuple[Row, Question]]
-    ) -> None:
-        vault = remembered(self.results, conversation, memory, self._design(memory), self.encoder)
+    def memory(self, conversation: Conversation, kind: str) -> OpenVault:
+        """A conversation remembered in one way; made first where it is not yet."""
+        vault = remembered(self.results, conversation, kind, self._design(kind), self.encoder)
         self.encoder.save()
+        return vault
+
+    def _answer(
+        self, conversation: Conversation, memory: str, due: Sequence[tuple[Row, Question, int]]
+    ) -> None:
+        vault = self.memory(conversation, memory)
         options = self.options
         paper = options.prompt == "paper"
-        for at, (row, question) in enumerate(due, 1):
+        for at, (row, question, k) in enumerate(due, 1):
             reader = Reader(
-                row, conversation, vault, self.model, self.reading, options.k, paper, options.seed
+                row, conversation, vault, self.model, self.reading, k, paper, options.seed
             )
             reply = reader.reply(question)
             why = reply.problems[0] if reply.problems else "no answer"
@@ -277,12 +292,21 @@ class Run:
         """All figures of the run."""
         self.breaker.flush()
         replies = self.results.replies()
-        figures = Figures(
-            questions, rows, replies, self.encoder,
-            seed=self.options.seed, paper_adversarial=self.options.paper_adversarial,
-        )  # fmt: skip
-        made = figures.document()
-        made["settings"] = settings_of(self.options)
+        by_k = {}
+        for k in self.options.k:
+            own = {
+                (row.name, question.id): replies[row.name, question.id, row.k_of(k)]
+                for row in rows
+                for question in questions
+            }
+            figures = Figures(
+                questions, rows, own, self.encoder,
+                seed=self.options.seed, paper_adversarial=self.options.paper_adversarial,
+            )  # fmt: skip
+            by_k[k] = figures.document()
+        made = dict(by_k[self.options.k[0]])
+        made["by_k"] = by_k if len(by_k) > 1 else {}
+        made["settings"] = {**settings_of(self.options), "k": self.options.k}
         made["rows"] = {row.name: row.about for row in rows}
         made["writing"] = writing_cost(
             self.results, chosen, list(dict.fromkeys(r.memory for r in rows))

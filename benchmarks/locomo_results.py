@@ -23,6 +23,7 @@ class Reply:
         whole: share of the conversation's turns that fitted, where all were to be shown.
         failed: the model gave no answer.
         unread: no answer could be read from what it gave, or it was not asked at all.
+        k: how many notes the search found; 0 if the row's number does not follow `--k`.
     """
 
     row: str
@@ -41,6 +42,7 @@ class Reply:
     failed: bool = False
     problems: tuple[str, ...] = ()
     unread: bool = False
+    k: int = 0
 
     @property
     def refused(self) -> bool:
@@ -135,10 +137,10 @@ class Results:
             file.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
         self.answers = LineLog(folder / "answers.jsonl")
 
-    def replies(self) -> dict[tuple[str, str], Reply]:
-        """By row and question."""
+    def replies(self) -> dict[tuple[str, str, int], Reply]:
+        """By row, question and k."""
         made = (_reply(row) for row in self.answers.rows)
-        return {(reply.row, reply.question): reply for reply in made}
+        return {(reply.row, reply.question, reply.k): reply for reply in made}
 
     def notes(self, conversation: str, memory: str) -> LineLog:
         """What became of each turn of one conversation in one kind of memory."""

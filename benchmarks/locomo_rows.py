@@ -52,6 +52,10 @@ class Row:
         """Whether there is nothing to show without a language model."""
         return self.whole or self.paper
 
+    def k_of(self, k: int) -> int:
+        """How many notes its search finds where `--k` is k; 0 if that does not follow it."""
+        return 0 if self.whole or self.as_user else k
+
 
 ROWS = (
     Row("amem", FULL, "memories with links and evolution", links=True),
@@ -142,7 +146,8 @@ class Reader:
             self.model.begin(question, self.conversation)
         started = time.perf_counter()
         reply = self._made(question)
-        reply = replace(reply, wall=round(time.perf_counter() - started, 3))
+        wall = round(time.perf_counter() - started, 3)
+        reply = replace(reply, wall=wall, k=self.row.k_of(self.k))
         if self.model is None:
             return reply
         use = self.model.use

@@ -227,7 +227,32 @@ def print_tables(document: Mapping[str, Any]) -> None:
                 f"  {row:<22} F1 {shown(figures['f1']):<24} SBERT {shown(figures['sbert']):<24}"
                 f" answered {shown(figures['held'])}"
             )
+    _print_by_k(document["by_k"])
     _print_costs(document)
+
+
+def _print_by_k(by_k: Mapping[int, Any]) -> None:
+    """F1 and the evidence found for each number of notes, if there are several."""
+    for name in next(iter(by_k.values()), {"scores": ()})["scores"]:
+        print(f"\n{name}: F1 by k, in percent")
+        _columns("row", *(f"k = {k}" for k in by_k))
+        for row in next(iter(by_k.values()))["scores"][name]["rows"]:
+            scores = (each["scores"][name]["rows"][row]["f1"] for each in by_k.values())
+            _columns(row, *map(shown, scores))
+    if by_k:
+        print("\nevidence among the notes shown, and tokens read, by k; a question")
+        _columns("row", *(f"k = {k}" for k in by_k))
+        for row in next(iter(by_k.values()))["cost"]:
+            costs = (each["cost"][row] for each in by_k.values())
+            told = (
+                f"{each['evidence_shown']:.0f} %, {each['prompt_tokens']:.0f}" for each in costs
+            )
+            _columns(row, *told)
+        print("\nall other figures are of the first k")
+
+
+def _columns(row: str, *values: str) -> None:
+    print(f"  {row:<22}" + "".join(f" {each:<20}" for each in values).rstrip())
 
 
 def _print_costs(document: Mapping[str, Any]) -> None:

@@ -49,6 +49,8 @@ def own_folders(
     home = tmp_path_factory.mktemp("home")
     for name in [name for name in os.environ if name.startswith("AMEM_")]:
         monkeypatch.delenv(name)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"):
+        monkeypatch.delenv(name, raising=False)
     # Tests that run beside one another are given a size that is no terminal's.
     for name in ("COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)

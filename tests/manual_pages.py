@@ -21,7 +21,10 @@ _ENVIRONMENT = (
     ),
     ("AMEM_API_KEY, OPENAI_API_KEY", "Key for a server that wants one."),
     ("HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE", "As in huggingface_hub, for `amem model pull`."),
-    ("OLLAMA_HOST", "Where Ollama listens, if that is on this machine."),
+    (
+        "OPENAI_BASE_URL, OLLAMA_HOST",
+        "The server of the backend openai or ollama if the setting llm.base_url is empty.",
+    ),
     (
         "AMEM_CONFIG_DIR, AMEM_STATE_DIR, AMEM_CACHE_DIR, AMEM_DATA_DIR",
         "Folders of the user's settings, of what is remembered about vaults, of prepared encoders,"

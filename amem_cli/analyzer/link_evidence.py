@@ -151,6 +151,7 @@ class LinkCandidate:
         rank, reverse_rank: place of each among the other's nearest, 0 = nearest; None if it is not
             among those that were looked at.
         links: paths that the candidate is linked with, in either direction.
+        created: when it was made, as far as the index tells.
         key: its id, or its path if it has none.
     """
 
@@ -396,7 +397,7 @@ def _candidate(
         keywords=note.keywords,
         tags=note.tags,
         context=note.context,
-        created=note.created,
+        created=note.made,
         links=frozenset(linked_paths(index, note.path)),
         key=note.key,
         private=note.private,

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from amem_cli.ask.extract import (
-    MOST_SENTENCES,
     Nearness,
     coverage,
+    likeliest,
     nearest,
     quotation,
     rarity,
     sentences_of,
 )
-from amem_cli.ask.prompt import OVERHEAD_TOKENS, CheckedAnswer, answer_request, check_answer
+from amem_cli.ask.prompt import (
+    OVERHEAD_TOKENS,
+    CheckedAnswer,
+    answer_request,
+    check_answer,
+    outdated,
+)
 from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.records import NoteSummary
 from amem_cli.language.words import words
 from amem_cli.markdown.plain_text import plain_text
+from amem_cli.markdown.sentences import only_sentences
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.note import parse_note
-from amem_cli.search.search import Filters
+from amem_cli.search.search import Filters, current_first
 from amem_cli.settings import Settings
 
 How = Literal["model", "extract", "nothing"]
@@ -52,7 +60,8 @@ class Citation:
     """A note that an answer rests on.
 
     `quote` has no markup and begins in `line` of the file (1-based, 0 if unknown); `via` is the key
-    of the hit whose link brought the note in.
+    of the hit whose link brought the note in; `superseded_by` are notes that replace it, the newest
+    first.
     """
 
     id: str | None
@@ -62,6 +71,7 @@ class Citation:
     quote: str
     line: int
     via: str | None
+    superseded_by: tuple[NoteSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,8 @@ class Answer:
     Attributes:
         text: the answer, or a sentence that there is none. Untrusted: it is from notes and models.
         how: in the words of a `model`, as an `extract` of the notes, or `nothing`.
-        citations: best first; none unless the notes hold an answer.
+        citations: best first, what supersedes a note right before it; none unless the notes hold an
+            answer.
         shown: notes that were looked at, best first.
         near: how near the notes come; None for a model's answer.
         problems: what went wrong or was replaced, one line each.
@@ -146,7 +157,9 @@ def _ask_model(
     model: LanguageModel, question: str, sources: Sequence[QuotedNote], deadline: float
 ) -> _Reply:
     """Ask, and once more with a remark if the answer cannot be believed."""
-    allowed = labelled([each for each in sources if not (each.private and model.is_remote)])
+    allowed = list(sources)
+    if model.is_remote:
+        allowed = labelled([_public(each) for each in sources if not each.private])
     hidden = len(sources) - len(allowed)
     problems = []
     if hidden:
@@ -154,6 +167,7 @@ def _ask_model(
     if not allowed:
         return _Reply(problems=problems)
     use, fault = ModelUse(), ""
+    believed: CheckedAnswer | None = None
     for _ in range(ATTEMPTS):
         request = answer_request(question, allowed, deadline=deadline, remark=fault)
         try:
@@ -167,11 +181,31 @@ def _ask_model(
         if fault and fault not in problems:
             problems.append(fault)
         checked = check_answer(answer, question, allowed)
+        # What was before may be just what is asked for: it is questioned once, and then believed.
+        fault = checked.fault or ("" if believed else outdated(checked.cited, allowed))
         if not checked.fault:
-            return _Reply(checked, allowed, model.name, use, problems)
-        fault = checked.fault
+            believed = checked
+        if not fault:
+            break
+    if believed is not None:
+        return _Reply(believed, allowed, model.name, use, problems)
     problems.append(f"{fault}; sentences of the notes are quoted instead")
     return _Reply(None, (), model.name, use, problems)
+
+
+def _public(source: QuotedNote) -> QuotedNote:
+    """A source that names no private note."""
+    newer = tuple(note for note in source.superseded_by if not note.private)
+    return replace(source, superseded_by=newer)
+
+
+def _newer(sources: Iterable[QuotedNote]) -> dict[str, list[str]]:
+    """Labels of the sources that supersede each of them."""
+    labels = {source.path: source.label for source in sources}
+    return {
+        source.label: [labels[note.path] for note in source.superseded_by if note.path in labels]
+        for source in sources
+    }
 
 
 def _answer_of_model(
@@ -183,8 +217,9 @@ def _answer_of_model(
     weights = _weights(index, (*understood(index, checked.text), *understood(index, question)))
     by_label = {source.label: source for source in sources}
     citations = []
-    for source in (by_label[label] for label in checked.cited):
-        sentences = sentences_of(source.label, source.text, weights)
+    current = current_first(checked.cited, _newer(sources), allowed=())
+    for source in (by_label[label] for label, _ in current):
+        sentences = sentences_of(source.label, source.quotable, weights)
         best = max(sentences, key=lambda each: each.coverage, default=None)
         quote = quotation(best, sentences) if best is not None else ""
         citations.append(_citation(ports, source, quote))
@@ -196,16 +231,16 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     sentences = [
         sentence
         for source in found.notes
-        for sentence in sentences_of(source.label, source.text, weights)
+        for sentence in sentences_of(source.label, source.quotable, weights)
     ]
-    likely = sorted(sentences, key=lambda each: -each.coverage)[:MOST_SENTENCES]
+    likely = likeliest(sentences)
     cosines = None
     if encoder is not None and found.vector is not None:
         vectors = encoder.encode([each.text for each in likely]) @ found.vector if likely else ()
         cosines = [float(cosine) for cosine in vectors]
-    scores = {hit.note.path: hit.score for hit in found.hits}
+    scores = {hit.note.path: hit.rank_score for hit in found.hits}
     worth = {source.label: scores[source.path] for source in found.notes}
-    best = nearest(likely, cosines, worth)
+    best = nearest(likely, cosines, worth, _newer(found.notes))
     near = _nearness(ports.index, found, weights, cosines or ())
     if not best or not near.is_near:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
@@ -213,9 +248,16 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     citations = tuple(
         _citation(ports, by_label[each.label], quotation(each, sentences)) for each in best
     )
-    quoted = " ".join(f"“{each.quote}” [{at}]" for at, each in enumerate(citations, 1))
+    quoted = " ".join(f"“{each.quote}” [{at}{_mark(each)}]" for at, each in enumerate(citations, 1))
     text = f"{NEAREST} {quoted}"
     return Answer(question, text, held=True, how="extract", citations=citations, near=near)
+
+
+def _mark(citation: Citation) -> str:
+    """After the number of a quotation, what replaced its note."""
+    titles = (f"“{' '.join(note.title.split())}”" for note in citation.superseded_by)
+    newer = " and ".join(titles)
+    return f", superseded by {newer}" if newer else ""
 
 
 def _weights(index: MemoryIndex, terms: Sequence[str]) -> dict[str, float]:
@@ -228,7 +270,7 @@ def _weights(index: MemoryIndex, terms: Sequence[str]) -> dict[str, float]:
 def _nearness(
     index: MemoryIndex, found: Sources, weights: dict[str, float], cosines: Sequence[float]
 ) -> Nearness:
-    paths = [source.path for source in found.notes]
+    paths = [source.path for source in found.notes if source.quotable]
     terms = {path: list[str]() for path in paths}
     matches = index.text.term_matches(found.terms, paths)
     for term, (_, with_term) in zip(found.terms, matches, strict=True):
@@ -247,7 +289,8 @@ def _nearness(
 
 
 def _citation(ports: VaultPorts, source: QuotedNote, quote: str) -> Citation:
-    own = {name: getattr(source, name) for name in ("id", "path", "title", "created", "via")}
+    names = ("id", "path", "title", "created", "via", "superseded_by")
+    own = {name: getattr(source, name) for name in names}
     line = _line_of(ports, source.path, quote)
     return Citation(**own, quote=" ".join(quote.split()), line=line)
 
@@ -264,7 +307,7 @@ def _line_of(ports: VaultPorts, path: str, quote: str) -> int:
     before = raw.removesuffix(body.encode("utf-8", "replace")).count(b"\n") if body else 0
     spoken: list[str] = []
     lines: list[int] = []
-    for number, line in enumerate(body.split("\n"), before + 1):
+    for number, line in enumerate(only_sentences(body).split("\n"), before + 1):
         own = words(plain_text(line))
         spoken += own
         lines += [number] * len(own)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from amem_cli.language.words import sentences
+from amem_cli.search.search import current_first
 from amem_cli.search.snippet import marks
 
 MOST_SENTENCES = 60
@@ -98,12 +99,27 @@ def sentences_of(label: str, text: str, weights: Mapping[str, float]) -> list[Se
     ]
 
 
+def likeliest(found: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences that hold most of the question, at most 60; of each source at least one."""
+    order = sorted(found, key=lambda each: -each.coverage)
+    first = {each.label: each for each in reversed(order)}
+    return list(dict.fromkeys((*first.values(), *order)))[:MOST_SENTENCES]
+
+
 def nearest(
-    found: Sequence[Sentence], cosines: Sequence[float] | None, worth: Mapping[str, float]
+    found: Sequence[Sentence],
+    cosines: Sequence[float] | None,
+    worth: Mapping[str, float],
+    newer: Mapping[str, Sequence[str]],
 ) -> list[Sentence]:
     """The best sentence of each of the best sources, the nearest first, at most three.
 
-    By the cosine of each with the question, if there are any, and the worth of its source, 0..1.
+    A source that supersedes another comes right before it, however near it is itself.
+
+    Args:
+        cosines: of each sentence with the question, if there are any.
+        worth: of each source, 0..1.
+        newer: the sources that supersede one.
     """
     near = cosines if cosines is not None else [0.0] * len(found)
     values = [
@@ -116,7 +132,9 @@ def nearest(
         best.setdefault(found[at].label, at)
     least = _NEXT_BEST * values[order[0]] if order else 0.0
     kept = [at for at in best.values() if values[at] > 0 and values[at] >= least]
-    return [found[at] for at in kept[:MOST_QUOTED]]
+    labels = [found[at].label for at in kept[:MOST_QUOTED]]
+    current = [label for label, _ in current_first(labels, newer, best)]
+    return [found[best[label]] for label in current[:MOST_QUOTED]]
 
 
 def quotation(sentence: Sentence, found: Sequence[Sentence]) -> str:

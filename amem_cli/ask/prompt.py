@@ -33,7 +33,6 @@ from amem_cli.models.prompt_text import (
     texts_of,
 )
 
-ANSWER_PROMPT = "answer-1"
 LONGEST_ANSWER = 600
 MOST_CITED = 6
 QUESTION_BYTES = 2_000
@@ -135,6 +134,20 @@ def check_answer(
     chosen = [by_label[name] for name in cited]
     fault = _form_fault(text, question, cited) or _content_fault(text, question, chosen, sources)
     return CheckedAnswer(True, fault=fault) if fault else CheckedAnswer(True, text, cited)
+
+
+def outdated(cited: Sequence[str], sources: Sequence[QuotedNote]) -> str:
+    """A remark if an answer rests on a note without the one that supersedes it, or nothing."""
+    labels = {source.path: source.label for source in sources}
+    for source in sources:
+        newer = {labels[note.path] for note in source.superseded_by if note.path in labels}
+        if source.label in cited and newer and not newer.intersection(cited):
+            current = " and ".join(sorted(newer))
+            return (
+                f"{source.label} is superseded by {current}: say what holds now, and cite"
+                f" {current}; cite {source.label} beside it only to tell what was before"
+            )
+    return ""
 
 
 def _refuses(text: str, sources: Sequence[QuotedNote]) -> bool:

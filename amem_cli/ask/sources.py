@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.markdown.plain_text import plain_text
+from amem_cli.markdown.sentences import only_sentences
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
 from amem_cli.notes.names import resolve
@@ -43,7 +45,7 @@ class Excerpt:
     """A passage of a note that was found, as a reader sees it, without markup.
 
     `place` is its number within its note, `value` how much it promises, `rank` the place of its
-    note among the hits, which decides between equals.
+    note among the hits, which decides between equals. `quotable` is what of it may be quoted.
     """
 
     path: str
@@ -51,6 +53,7 @@ class Excerpt:
     text: str
     value: float
     rank: int = 0
+    quotable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ class SourceLink:
 class QuotedNote:
     """A note to answer from, with the passages that were chosen.
 
-    `label` is its name in the prompt, such as `n1`; `texts` are in the note's order.
+    `label` is its name in the prompt, such as `n1`; `texts` are in the note's order, `quotable` is
+    what of them may be quoted; `superseded_by` has the newest note first.
     """
 
     label: str
@@ -78,6 +82,8 @@ class QuotedNote:
     private: bool
     texts: tuple[str, ...]
     links: tuple[SourceLink, ...] = ()
+    quotable: str = ""
+    superseded_by: tuple[NoteSummary, ...] = ()
 
     @property
     def text(self) -> str:
@@ -139,6 +145,7 @@ def find_sources(
     for excerpt in chosen_excerpts(excerpts, budget):
         chosen.setdefault(excerpt.path, []).append(excerpt)
     by_path = {hit.note.path: hit for hit in hits}
+    hidden = filters.hidden if filters else ()
     links = _links(index, [by_path[path].note for path in chosen])
     notes = [
         QuotedNote(
@@ -149,10 +156,15 @@ def find_sources(
             created=hit.note.created,
             via=hit.via,
             private=hit.note.private,
-            texts=tuple(each.text for each in sorted(chosen[path], key=lambda each: each.place)),
+            texts=tuple(each.text for each in excerpts),
             links=links.get(path, ()),
+            quotable=_GAP.join(each.quotable for each in excerpts if each.quotable),
+            superseded_by=tuple(each for each in hit.superseded_by if each.path not in hidden),
         )
-        for path, hit in ((path, by_path[path]) for path in chosen)
+        for path, hit, excerpts in (
+            (path, by_path[path], sorted(own, key=lambda each: each.place))
+            for path, own in chosen.items()
+        )
     ]
     return Sources(tuple(hits), tuple(labelled(notes)), tuple(terms), vector)
 
@@ -173,8 +185,8 @@ def _excerpts(
     encoder: Encoder | None,
     vector: Vectors | None,
 ) -> list[Excerpt]:
-    passages = enumerate(map(plain_text, index.text.passages(hit.note.path)))
-    texts = {place: text for place, text in passages if text.strip()}
+    passages = index.text.passages(hit.note.path)
+    texts = {at: text for at, text in enumerate(map(plain_text, passages)) if text.strip()}
     worth = {
         place: sum(term in text.casefold() for term in terms) / max(1, len(terms))
         for place, text in texts.items()
@@ -185,9 +197,19 @@ def _excerpts(
         for place, cosine in zip(places, cosines, strict=True):
             worth[place] += max(0.0, float(cosine))
     best = max((worth[place] for place in places), default=0.0) or 1.0
+    # Of the whole text: code may begin in one passage and end in another.
+    lines = iter(only_sentences("\n\n".join(passages)).split("\n"))
+    quotable = ["\n".join(islice(lines, each.count("\n") + 2)) for each in passages]
     return [
         # The best passage of a note counts as much as the note, another one up to half less.
-        Excerpt(hit.note.path, place, texts[place], hit.score * (1 + worth[place] / best) / 2, rank)
+        Excerpt(
+            hit.note.path,
+            place,
+            texts[place],
+            hit.rank_score * (1 + worth[place] / best) / 2,
+            rank,
+            plain_text(quotable[place]),
+        )
         for place in places
     ]
 
@@ -244,6 +266,11 @@ def heading(source: QuotedNote, labels: dict[str, str]) -> str:
         f"{_RELATIONS.get(link.relation, ('linked with',) * 2)[not link.outward]} {label}"
         for link in source.links
         if (label := labels.get(link.other))
+    ]
+    relations += [
+        f"superseded by “{quote_line(note.title, _TITLE_BYTES)}”"
+        for note in source.superseded_by
+        if note.path not in labels
     ]
     linked = f" [{'; '.join(relations)}]" if relations else ""
     return f"{source.label} {quote_line(source.title, _TITLE_BYTES)}{day}{linked}"

@@ -24,13 +24,13 @@ config = typer.Typer(
 
 @config.command("list")
 def list_settings(context: typer.Context) -> None:
-    """Show all settings and where each comes from.
+    """Show all settings, where each comes from and what it does.
 
     Examples:
 
         amem config list
     """
-    from amem_cli.settings import setting_keys
+    from amem_cli.settings import explanations, setting_keys
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
@@ -39,7 +39,11 @@ def list_settings(context: typer.Context) -> None:
         key: {"value": _as_json(getattr(settings, name)), "from": origin[key]}
         for key, name in setting_keys().items()
     }
-    lines = [f"{key} = {entry['value']!r}  ({entry['from']})" for key, entry in document.items()]
+    told = explanations()
+    lines = [
+        f"{key} = {entry['value']!r}  ({entry['from']})\n    {told[key]}"
+        for key, entry in document.items()
+    ]
     session.output.result(document, "\n".join(lines))
 
 

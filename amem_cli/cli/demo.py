@@ -68,11 +68,11 @@ def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object
     workspace.embed_missing()
     outcomes = _add_notes(workspace, console)
     query = table("demo.toml")["query"]
-    hits = workspace.search(query, limit=3).hits
+    found = workspace.search(query, limit=3)
     _heading(console, "You ask")
     console.print(Styled(f'$ amem search "{query}"'))
-    show_hits(console, hits, query)
-    if any(hit.via for hit in hits):
+    show_hits(console, found, all_linked=True)
+    if any(hit.via for hit in found.hits):
         console.print(
             Styled("Notes marked ↳ share few words with the question: a link brought them in.")
         )
@@ -88,7 +88,7 @@ def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object
     return {
         "vault": str(root),
         "added": [outcome_document(outcome) for outcome in outcomes],
-        "search": search_document(query, "hybrid", hits),
+        "search": search_document(found),
         "graph": graph_document(overview.graph),
     }
 

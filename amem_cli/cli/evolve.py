@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # A run of hours is committed as it goes, in commits of a size that can be read.
 NOTES_IN_A_COMMIT = 100
+# Commands that `undo` spells out to have everything again.
+MOST_COMMANDS = 5
 
 
 def evolve(
@@ -76,9 +78,9 @@ def _evolve(
     with workspace.evolving(paths, asked=asked, dry_run=dry_run) as batch:
         report.begin()
         try:
-            with batch_progress(session.output, "processing", batch):
+            with batch_progress(session.output, batch) as hidden:
                 for number, outcome in enumerate(batch.outcomes(), 1):
-                    report.note(outcome)
+                    report.note(outcome, hidden)
                     if number % NOTES_IN_A_COMMIT == 0:
                         workspace.commit()
         except KeyboardInterrupt:
@@ -175,4 +177,8 @@ def undo(
     document = {"events": events, "paths": undone.paths, "kept": undone.kept}
     lines = [undone_line(event) for event in undone.events]
     lines += [f"kept: {line}" for line in undone.kept]
+    if undone.again:
+        commands = [f"amem undo {event}" for event in undone.again[:MOST_COMMANDS]]
+        more = "" if len(undone.again) <= MOST_COMMANDS else "; `amem history` names the others"
+        lines.append(f"to have it again: {' && '.join(commands)}{more}")
     session.output.result(document, "\n".join(lines))

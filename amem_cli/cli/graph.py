@@ -229,8 +229,15 @@ class _GraphView:
     def _page(self, network: Graph, groups: Sequence[Cluster], **shown: Any) -> str:
         from amem_cli.graph.page import graph_page
 
-        name, passages = self.workspace.root.name, self.workspace.index.text.passages
-        return graph_page(network, vault_name=name, clusters=groups, passages=passages, **shown)
+        index = self.workspace.index
+        return graph_page(
+            network,
+            vault_name=self.workspace.root.name,
+            clusters=groups,
+            passages=index.text.passages,
+            made=index.link_history.first_made(),
+            **shown,
+        )
 
     def _network(self, note: str | None) -> tuple[Graph, str | None]:
         """The network and the path of the note."""

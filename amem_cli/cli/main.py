@@ -10,6 +10,7 @@ import contextlib
 import errno
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -115,39 +116,65 @@ def _numbers() -> list[Any]:
 
 # In the order of `amem --help`: the module with a function (or group) of this name, with an
 # underscore behind it if Python has the word, and the first sentence of its help.
-COMMANDS = {
-    "init": ("vault", "Create a vault from the template, or adopt a folder of notes unchanged."),
-    "index": ("vault", "Bring the index up to date with the folder."),
-    "stats": ("vault", "Count notes, links, orphans and pending work, and what the model cost."),
-    "demo": ("demo", "Show add, link, evolve, search and graph on a sample vault."),
-    "add": ("notes", "Add a note; amem writes its metadata and links it to what you know."),
-    "show": ("notes", "Read a note with its links in both directions."),
-    "list": ("search", "List notes, newest first."),
-    "edit": ("notes", "Open a note in $EDITOR, then update its links."),
-    "update": ("notes", "Change fields of a note; amem never rewrites what you set."),
-    "rm": ("notes", "Move a note to the vault's .trash folder."),
-    "search": ("search", "Find notes by meaning and by words, with the notes linked to them."),
-    "ask": ("search", "Answer a question from your notes, with citations."),
-    "link": ("notes", "Link two notes; the link is yours, and amem never removes it."),
-    "unlink": ("notes", "Remove a link from a note's properties; amem will not add it again."),
-    "evolve": ("evolve", "Write metadata and links for pending notes, and evolve older notes."),
-    "history": ("evolve", "Show what amem changed, when, why, and because of which note."),
-    "undo": ("evolve", "Undo a change exactly, or a whole run, removal or merge."),
-    "watch": ("watch", "Keep index and memory up to date while you edit."),
-    "review": ("review", "Accept or reject proposed changes to older notes."),
-    "graph": ("graph", "Show hubs, clusters, orphans and broken links, or what surrounds a note."),
-    "dedupe": ("dedupe", "Find notes with the same or nearly the same text, and merge them."),
-    "import": (
-        "exchange",
-        "Import notes from JSON Lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,"
-        " A-MEM or mem0.",
-    ),
-    "export": ("exchange", "Export notes as JSON Lines or as plain markdown with ordinary links."),
-    "doctor": ("vault", "Check vault, index, models, links, ids and git, and say what to do."),
-    "mcp": ("mcp", "Serve the vault to an agent over the Model Context Protocol (stdio)."),
-    "model": ("model", "Manage the language model and the encoder of a vault."),
-    "config": ("config", "Read and change settings of the vault or the user."),
+COMMANDS_BY_USE = {
+    "Begin": {
+        "init": (
+            "vault",
+            "Create a vault from the template, or adopt a folder of notes unchanged.",
+        ),
+        "demo": ("demo", "Show add, link, evolve, search and graph on a sample vault."),
+    },
+    "Write": {
+        "add": ("notes", "Add a note; amem writes its metadata and links it to what you know."),
+        "edit": ("notes", "Open a note in $EDITOR, then update its links."),
+        "update": ("notes", "Change fields of a note; amem never rewrites what you set."),
+        "rm": ("notes", "Move a note to the vault's .trash folder."),
+        "mv": ("notes", "Rename or move a note; links to it follow."),
+        "link": ("notes", "Link two notes; the link is yours, and amem never removes it."),
+        "unlink": ("notes", "Remove a link from a note's properties; amem will not add it again."),
+        "import": (
+            "exchange",
+            "Import notes from JSON Lines, a folder of markdown, Obsidian, Logseq, zk,"
+            " basic-memory, A-MEM or mem0.",
+        ),
+    },
+    "Find and read": {
+        "search": ("search", "Find notes by meaning and by words, with the notes linked to them."),
+        "ask": ("search", "Answer a question from your notes, with citations."),
+        "show": ("notes", "Read a note with its links in both directions."),
+        "list": ("search", "List notes, newest first."),
+        "graph": (
+            "graph",
+            "Show hubs, clusters, orphans and broken links, or what surrounds a note.",
+        ),
+    },
+    "Let amem work, and decide what stays": {
+        "evolve": ("evolve", "Write metadata and links for pending notes, and evolve older notes."),
+        "watch": ("watch", "Keep index and memory up to date while you edit."),
+        "review": ("review", "Accept or reject proposed changes to older notes."),
+        "history": ("evolve", "Show what amem changed, when, why, and because of which note."),
+        "undo": ("evolve", "Undo a change exactly, or a whole run, removal or merge."),
+    },
+    "Look after the vault": {
+        "stats": (
+            "vault",
+            "Count notes, links, orphans and pending work, and what the model cost.",
+        ),
+        "dedupe": ("dedupe", "Find notes with the same or nearly the same text, and merge them."),
+        "index": ("vault", "Bring the index up to date with the folder."),
+        "doctor": ("vault", "Check vault, index, models, links, ids and git, and say what to do."),
+        "export": (
+            "exchange",
+            "Export notes as JSON Lines or as plain markdown with ordinary links.",
+        ),
+    },
+    "Set up": {
+        "model": ("model", "Manage the language model and the encoder of a vault."),
+        "config": ("config", "Read and change settings of the vault or the user."),
+        "mcp": ("mcp", "Serve the vault to an agent over the Model Context Protocol (stdio)."),
+    },
 }
+COMMANDS = {name: each for group in COMMANDS_BY_USE.values() for name, each in group.items()}
 
 
 def new_app(**options: Any) -> typer.Typer:
@@ -164,11 +191,45 @@ class CommandsOnDemand(TyperGroup):
         self.commands = _Commands()  # type: ignore[assignment]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands from the table."""
-        listed: dict[str, Any] = {
-            name: TyperCommand(name, short_help=summary) for name, (_, summary) in COMMANDS.items()
+        """List the commands from the table, by what they are used for."""
+        width = max(map(len, COMMANDS))
+        for use, group in COMMANDS_BY_USE.items():
+            with formatter.section(use):
+                # All sections have one column for their summaries.
+                rows = [(f"{name:<{width}}", summary) for name, (_, summary) in group.items()]
+                formatter.write_dl(rows)
+
+
+# A dash and a letter, without a blank in the name: `-k`, `--tag`, `--title=My note`.
+_OPTION = re.compile(r"--?[^\W\d_][^\s=]*(?:=.*)?", re.DOTALL)
+
+
+class CommandWithText(TyperCommand):
+    """A command that takes `- [ ] call Huber` for text, and `--tagg` for a misspelt option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the options, which may be anywhere, before the words."""
+        with_value = {
+            name
+            for each in self.params
+            if not getattr(each, "is_flag", True)
+            for name in (*each.opts, *each.secondary_opts)
         }
-        TyperGroup(commands=listed).format_commands(ctx, formatter)
+        options: list[str] = []
+        words: list[str] = []
+        items = list(args)
+        while items:
+            item = items.pop(0)
+            if item == "--":
+                words += items
+                break
+            if not _OPTION.fullmatch(item):
+                words.append(item)
+                continue
+            options.append(item)
+            if item in with_value and items:
+                options.append(items.pop(0))
+        return super().parse_args(ctx, [*options, *(["--", *words] if words else [])])
 
 
 class _Commands(Mapping[str, Any]):
@@ -192,7 +253,7 @@ def _load(name: str, module: str) -> Any:
     if isinstance(command, typer.Typer):
         app.add_typer(command)
     else:
-        app.command(name)(command)
+        app.command(name, cls=CommandWithText)(command)
     built = get_group(app).commands[name]
     inner: Iterable[Any] = getattr(built, "commands", {}).values()
     for each in inner:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
 from amem_cli.cli.session import session_of
 from amem_cli.errors import UsageError
+from amem_cli.settings import find_vault
+
+if TYPE_CHECKING:
+    from amem_cli.mcp.http import Door
+    from amem_cli.mcp.stdio import Wire
 
 
 def mcp(
@@ -25,28 +32,51 @@ def mcp(
     include_private: Annotated[
         bool, Option("--include-private", help="Include notes with `private: true`.")
     ] = False,
+    also: Annotated[
+        list[Path] | None, Option("--also", help="Serve this vault as well. Repeatable.")
+    ] = None,
+    http: Annotated[
+        bool, Option("--http", help="Serve clients on this machine over HTTP instead.")
+    ] = False,
+    port: Annotated[
+        int, Option(help="Port for --http; 0 is any that is free.", min=0, max=65535)
+    ] = 7333,
 ) -> None:
     """Serve the vault to an agent over the Model Context Protocol (stdio).
 
-    An agent's client starts this command; docs/agents.md shows how to configure common ones.
+    An agent's client starts this command; docs/agents.md shows how to configure common ones. With
+    --http you start it: clients need the token in AMEM_MCP_TOKEN, or the one that is printed.
 
     Examples:
 
         amem mcp --vault ~/notes
         amem mcp --vault ~/notes --read-only
+        amem mcp --vault ~/notes --also ~/work --http
     """
     from amem_cli.mcp.stdio import take_wire
 
     if read_only and allow_delete:
         raise UsageError("--read-only and --allow-delete cannot be combined", hint="Leave one out.")
     session = session_of(context)
-    root = session.root
-    if sys.stdin.isatty():
-        session.output.notice(
-            f"serving {root}; agents start this themselves (docs/agents.md); Ctrl-D ends it"
-        )
-    # Only answers may reach the client, so this comes before anything else is loaded.
-    wire = take_wire()
+    roots = named_roots([session.root, *map(find_vault, also or ())])
+    way: Wire | Door
+    if http:
+        from amem_cli.mcp.http import open_door
+
+        way = open_door(port, os.environ)
+        session.output.notice(f"serving {', '.join(map(str, roots.values()))} at {way.url}")
+        if way.is_new:
+            # Also with --quiet: nobody else knows it.
+            sys.stderr.write(f"token: {way.token}\n")
+            sys.stderr.flush()
+    else:
+        if sys.stdin.isatty():
+            session.output.notice(
+                f"serving {', '.join(map(str, roots.values()))}; agents start this themselves"
+                " (docs/agents.md); Ctrl-D ends it"
+            )
+        # Only answers may reach the client, so this comes before anything else is loaded.
+        way = take_wire()
     # Loading the SDK creates some hundred thousand objects that all stay.
     gc.disable()
     from amem_cli.mcp.server import run
@@ -57,6 +87,18 @@ def mcp(
     gc.enable()
 
     policy = Policy(writes=not read_only, deletes=allow_delete, sees_private=include_private)
-    run(Workspace(root, notify=session.output.notice), policy, wire)
+    notify = session.output.notice
+    vaults = {name: Workspace(root, notify=notify) for name, root in roots.items()}
+    run(vaults, policy, way)
     # Do not wait for threads that wait for the client or run native code.
     os._exit(0)
+
+
+def named_roots(roots: Sequence[Path]) -> dict[str, Path]:
+    """Folders of vaults by short names: those of the folders, whole paths where these are alike."""
+    unique = list({root.resolve(): root for root in roots}.values())
+    names = [root.resolve().name for root in unique]
+    return {
+        name if names.count(name) == 1 and name else str(root.resolve()): root
+        for name, root in zip(names, unique, strict=True)
+    }

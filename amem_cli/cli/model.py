@@ -54,7 +54,7 @@ def list_models(
         {
             "backend": settings.llm_backend,
             "model": settings.llm_model or None,
-            "base_url": settings.llm_base_url or None,
+            "base_url": _address(settings),
             "verdict": verdict or None,
             "gone": bool(file) and not Path(file).expanduser().is_file(),
         },
@@ -65,11 +65,18 @@ def list_models(
     session.output.result(document, models_text(document))
 
 
+def _address(settings: Settings) -> str | None:
+    from amem_cli.models.open import server_url
+
+    by_server = settings.llm_backend in ("openai", "ollama")
+    return (server_url(settings, os.environ) if by_server else settings.llm_base_url) or None
+
+
 def _verdict_line(settings: Settings) -> str:
     """What `amem model test` found out about the model of these settings; empty if nothing."""
     from amem_cli.workspace.model_choice import model_subject, stored_verdict
 
-    stored = stored_verdict(model_subject(settings), os.environ)
+    stored = stored_verdict(model_subject(settings, os.environ), os.environ)
     return f"{stored.line} ({stored.day})" if stored is not None else ""
 
 
@@ -263,7 +270,7 @@ def _privacy(chosen: Settings) -> str:
     from amem_cli.models.open import server_url
     from amem_cli.models.openai_server import runs_elsewhere
 
-    url = server_url(chosen)
+    url = server_url(chosen, os.environ)
     host = host_of(url)
     if is_loopback(host) and not runs_elsewhere(chosen.llm_model):
         return f"It runs at {url}; the texts of your notes stay on this machine."

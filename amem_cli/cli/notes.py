@@ -1,4 +1,4 @@
-"""Commands for one note: `add`, `show`, `edit`, `update`, `rm`, `link` and `unlink`."""
+"""Commands for one note: `add`, `show`, `edit`, `update`, `rm`, `mv`, `link` and `unlink`."""
 
 from __future__ import annotations
 
@@ -40,8 +40,12 @@ TargetArgument = Annotated[
 
 def add(
     context: typer.Context,
-    text: Annotated[
-        str | None, Argument(help="The note's text. - reads stdin; none opens $EDITOR.")
+    words: Annotated[
+        list[str] | None,
+        Argument(
+            help="The note's text, quoted or not. - reads stdin; none opens $EDITOR.",
+            metavar="[TEXT]...",
+        ),
     ] = None,
     file: Annotated[Path | None, Option(help="Read the text from a file.")] = None,
     title: Annotated[str, Option(help="Title. By default, taken from the text.")] = "",
@@ -65,13 +69,14 @@ def add(
     Examples:
 
         amem add "VACUUM cannot remove dead tuples while a replica holds a snapshot."
+        amem add "- [ ] call Huber" --tag todo
         pbpaste | amem add - --tag databases/postgres
         amem add --file draft.md --no-wait
     """
     from amem_cli.editing.add import NewNote
 
     session = session_of(context)
-    content = _content(text, file)
+    content = _content(" ".join(words) if words else None, file)
     when = moment(created, "--created")
     with session.workspace(llm=llm) as workspace:
         new = NewNote(
@@ -140,8 +145,16 @@ def _show_outcome(
         session.output.notice(
             f"! {similarity} is in {on_one_line(each.note.path)}; `amem dedupe --merge` merges them"
         )
+    verbose = session.output.verbose
     session.output.result(
-        document, lambda console: show_outcome(console, outcome, verbose=session.output.verbose)
+        document,
+        lambda console: show_outcome(
+            console,
+            outcome,
+            headed=session.saved != outcome.path,
+            brief=not verbose,
+            verbose=verbose,
+        ),
     )
 
 
@@ -250,6 +263,38 @@ def rm(context: typer.Context, note: NoteArgument = None) -> None:
     lines += [f"  removed amem's link in {path}" for path in removal.unlinked]
     lines += [f"  still linked from {path}" for path in removal.dangling]
     session.output.result(document, "\n".join(lines))
+
+
+def mv(
+    context: typer.Context,
+    note: NoteArgument = None,
+    name: Annotated[
+        str | None,
+        Argument(
+            help="New title, or a path in the vault such as projects/Plan.",
+            show_default=False,
+            callback=refuse_if_missing,
+        ),
+    ] = None,
+) -> None:
+    """Rename or move a note; links to it follow.
+
+    A name without a slash keeps the folder; projects/ keeps the name.
+
+    Examples:
+
+        amem mv "Weekly review" "Review of the week"
+        amem mv "Weekly review" projects/
+    """
+    session = session_of(context)
+    if name is None:
+        raise UsageError("missing argument 'name'.", hint=f"{context.command_path} --help")
+    with session.workspace() as workspace:
+        moved = workspace.move(named_or_picked(session, workspace, note), name)
+    lines = [f"moved {moved.source} to {moved.path}"]
+    lines += [f"  links follow in {path}" for path in moved.followed]
+    lines += [f"  ! {line}" for line in moved.left]
+    session.output.result(asdict(moved), "\n".join(lines))
 
 
 def link(

@@ -20,6 +20,7 @@ from amem_cli.cli.session import (
     TagOption,
     UntilOption,
     filters,
+    report_unknown_tags,
     session_of,
 )
 from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 def search(
     context: typer.Context,
-    query: Annotated[str, Argument(help="What to look for.", show_default=False)] = "",
+    words: Annotated[
+        list[str] | None,
+        Argument(help="What to look for.", metavar="[QUERY]...", show_default=False),
+    ] = None,
     limit: Annotated[
         int, Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
     ] = 5,
@@ -38,7 +42,24 @@ def search(
         Literal["hybrid", "semantic", "keyword"],
         Option(help="By meaning, by words, or both (hybrid)."),
     ] = "hybrid",
-    neighbors: Annotated[bool, Option(help="Also show notes linked to the hits.")] = True,
+    neighbors: Annotated[
+        bool | None,
+        Option(
+            "--neighbors/--no-neighbors",
+            help="Show all notes linked to the hits, or none. By default, three.",
+            show_default=False,
+        ),
+    ] = None,
+    min_score: Annotated[
+        float | None,
+        Option(
+            min=0,
+            max=1,
+            help="Leave out hits with a lower score; 0 shows all. By default, the search says if"
+            " nothing is close.",
+            show_default=False,
+        ),
+    ] = None,
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -53,17 +74,22 @@ def search(
 ) -> None:
     """Find notes by meaning and by words, with the notes linked to them.
 
+    A score says how likely the note is wanted, from 0 to 1, the same in every search. If nothing is
+    close, amem says so, shows the nearest notes, and exits with 1. Words found exactly are close.
+
     If the encoder is not available, notes are found by words alone.
 
     Examples:
 
         amem search "why is the table growing"
+        amem search "rent of the shop" -k 2 --min-score 0.3
         amem search vacuum --mode keyword --tag databases -k 10
         amem search harbour --since "last month" --until yesterday
         amem search --queries questions.txt > answers.jsonl
     """
     from amem_cli.terminal.notes import show_hits
 
+    query = " ".join(words or ())
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
     if not query.strip() and queries is None:
@@ -75,13 +101,18 @@ def search(
 
     def answer(text: str) -> SearchResult:
         return workspace.search(
-            text, mode=mode, limit=limit, neighbors=neighbors, filters=selection
+            text,
+            mode=mode,
+            limit=limit,
+            neighbors=neighbors is not False,
+            filters=selection,
+            min_score=min_score,
         )
 
     def document(result: SearchResult) -> dict[str, Any]:
         from amem_cli.workspace.documents import search_document
 
-        return search_document(result.query, result.mode, result.hits)
+        return search_document(result)
 
     # Synchronised below, while the encoder is loading.
     with session.workspace(sync=False) as workspace:
@@ -92,11 +123,15 @@ def search(
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             with ending_at_once(session.output.notice), workspace.loading_encoder():
                 session.synchronise(workspace)
+        report_unknown_tags(session, workspace, tag)
         if queries is None:
             result = answer(query)
             session.output.result(
-                lambda: document(result), lambda console: show_hits(console, result.hits, query)
+                lambda: document(result),
+                lambda console: show_hits(console, result, all_linked=neighbors is True),
             )
+            if result.problem:
+                raise typer.Exit(EXIT_NOT_FOUND)
             return
         for text, extra in batch:
             result = answer(text)
@@ -199,6 +234,7 @@ def list_(
             reverse=reverse,
             limit=limit,
         )
+        report_unknown_tags(session, workspace, tag)
     if session.output.as_json:
         from amem_cli.workspace.documents import listed_document
 
@@ -216,7 +252,9 @@ def list_(
 
 def ask(
     context: typer.Context,
-    question: Annotated[str, Argument(help="What to answer.", show_default=False)],
+    words: Annotated[
+        list[str], Argument(help="What to answer.", metavar="QUESTION...", show_default=False)
+    ],
     limit: Annotated[int, Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
     budget: Annotated[
         int | None,
@@ -246,6 +284,7 @@ def ask(
     """
     from amem_cli.terminal.notes import answer_document, show_answer
 
+    question = " ".join(words)
     if not question.strip():
         raise UsageError("the question is empty", hint='Ask something: amem ask "…".')
     selection = filters(tag, since, until, path)

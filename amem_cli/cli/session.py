@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -29,10 +30,11 @@ SECONDS_BEFORE_ESTIMATE = 10.0
 
 @dataclass
 class Session:
-    """The global options of one command line."""
+    """The global options of one command line; `saved` is the path of the note that it wrote."""
 
     vault: Path | None = None
     output: Output = field(default_factory=Output)
+    saved: str = ""
 
     @property
     def root(self) -> Path:
@@ -49,6 +51,10 @@ class Session:
             if sync:
                 self.synchronise(workspace)
             yield workspace
+        except KeyboardInterrupt:
+            if self.saved:
+                self.output.notice(f"{self.saved} is saved; `amem evolve` finishes it")
+            raise
         finally:
             # What changed before a failure has changed, and is committed as well.
             try:
@@ -69,18 +75,17 @@ class Session:
         given = {name: value for name, value in overrides.items() if value is not None}
         if not llm:
             given["llm_backend"] = "none"
-        caller = Caller(progress=self._progress)
+        caller = Caller(progress=self._progress, saved=self._saved)
         return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)
 
-    def evolved(
-        self, workspace: Workspace, paths: Sequence[str], *, asked: bool = False
-    ) -> list[Outcome]:
-        """Run the memory process for notes; an outcome for each, also if the run was stopped."""
-        with (
-            workspace.evolving(paths, asked=asked) as batch,
-            self.output.progress("processing") as progress,
-        ):
-            batch.progress = progress or batch.progress
+    def evolved(self, workspace: Workspace, paths: Sequence[str], **how: bool) -> list[Outcome]:
+        """Run the memory process for notes, with `how` as for `Workspace.evolving`.
+
+        There is an outcome for each, also if the run was stopped.
+        """
+        from amem_cli.terminal.progress import batch_progress
+
+        with workspace.evolving(paths, **how) as batch, batch_progress(self.output, batch):
             return batch.all_outcomes()
 
     def synchronise(self, workspace: Workspace) -> None:
@@ -95,6 +100,13 @@ class Session:
         if self.output.verbose:
             self.output.problems(report.problems)
 
+    def _saved(self, path: str) -> None:
+        self.saved = path
+        if not self.output.as_json:
+            self.output.plain(f"saved {on_one_line(path)}")
+            # What follows may take a model a while, and a pipe is buffered.
+            sys.stdout.flush()
+
     @contextlib.contextmanager
     def _progress(self, label: str, at_once: bool) -> Iterator[Progress | None]:
         # Most commands count nothing, so they do not load rich for a bar either.
@@ -105,22 +117,26 @@ class Session:
         """Also print, once, how long embedding will take."""
         from amem_cli.terminal.progress import span
 
-        started, first_batch, printed = time.monotonic(), 0, False
+        first: tuple[int, float] | None = None
+        printed = False
 
         def report(done: int, total: int) -> None:
-            nonlocal first_batch, printed
+            nonlocal first, printed
             if progress is not None:
                 progress(done, total)
-            # The first batch includes the time to load the encoder.
-            elapsed = time.monotonic() - started
-            if not printed and first_batch and elapsed > SECONDS_BEFORE_ESTIMATE:
+            now = time.monotonic()
+            # The first batch includes the time to load the encoder, which says nothing of the rest.
+            first = first or (done, now)
+            before, since = first
+            if printed or done == before or now - since < SECONDS_BEFORE_ESTIMATE:
+                return
+            left = (now - since) * (total - done) / (done - before)
+            if left > SECONDS_BEFORE_ESTIMATE:
                 printed = True
                 self.output.notice(
-                    f"embedding {total} passages takes about"
-                    f" {span(elapsed * (total - done) / done)} more; you can stop and continue"
-                    " later, and `amem search --mode keyword` works without it"
+                    f"embedding {total} passages takes about {span(left)} more; you can stop and"
+                    " continue later, and `amem search --mode keyword` works without it"
                 )
-            first_batch = first_batch or done
 
         return report
 
@@ -243,12 +259,30 @@ def named_or_picked(
     notes = list(filter(admit, workspace.index.notes.summaries()))
     if not notes:
         raise NotFoundError("there is no note to choose", hint="`amem list` shows all.")
-    notes.sort(key=lambda note: note.created or note.modified, reverse=True)
+    notes.sort(key=lambda note: note.made, reverse=True)
     picked = pick([_item(note) for note in notes], prompt, color=session.output.color is not False)
     if picked is None:
         # Leaving the list ends the command like Ctrl-C.
         raise KeyboardInterrupt
     return notes[picked]
+
+
+def report_unknown_tags(session: Session, workspace: Workspace, tags: Sequence[str] | None) -> None:
+    """Name the tags that no note has, and those like them."""
+    if not tags:
+        return
+    from difflib import get_close_matches
+
+    known = workspace.index.notes.tag_counts()
+    parts = {
+        "/".join(tag.split("/")[:end]) for tag in known for end in range(1, tag.count("/") + 2)
+    }
+    by_name = {tag.casefold(): tag for tag in sorted(parts)}
+    for tag in (tag.strip().removeprefix("#").rstrip("/") for tag in tags):
+        if tag.casefold() not in by_name:
+            near = get_close_matches(tag.casefold(), by_name, n=3)
+            hint = f"; near: {' '.join('#' + by_name[each] for each in near)}" if near else ""
+            session.output.notice(f"no note has the tag #{tag}{hint}")
 
 
 def report_left_out(session: Session, count: int) -> None:
@@ -263,7 +297,7 @@ def _item(note: NoteSummary) -> PickerItem:
     def clean(text: str) -> str:
         return on_one_line(text).replace("\t", " ")
 
-    day = (note.created or note.modified)[:10]
+    day = note.made[:10]
     tags = " ".join(f"#{tag}" for tag in note.tags)
     hidden_terms = " ".join((note.path, note.id or "", *note.aliases))
     return PickerItem(clean(note.title), clean(f"{day}  {tags}".rstrip()), hidden_terms)

@@ -98,6 +98,7 @@ def _update(session: Session, workspace: Workspace) -> None:
     # With this command, the user answers a watcher that asks whether notes are really gone.
     report = workspace.synchronise(keep_missing=False)
     read_seconds = time.perf_counter() - started
+    followed = workspace.follow_renames(unless_done=True)
     # After a change of encoder, other commands search with the old vectors until this is done.
     embedded = workspace.embed_missing(go_over=True)
     seconds = time.perf_counter() - started
@@ -108,6 +109,7 @@ def _update(session: Session, workspace: Workspace) -> None:
     document = {
         "notes": count,
         **counts,
+        "followed": followed,
         "passages_embedded": embedded,
         "read_seconds": round(read_seconds, 3),
         "seconds": round(seconds, 3),
@@ -171,8 +173,9 @@ def doctor(
 
     Without --fix nothing is written. --fix only does what cannot lose anything: it updates the
     index, removes leftovers of interrupted writes, adds lines that git needs, gives a copied note
-    its own id if the journal shows which is the copy, and removes amem's links to notes that are
-    gone. Notices do not make a vault unhealthy; if problems remain, the exit code is 1.
+    its own id if the journal shows which is the copy, rewrites amem's links to notes that were
+    renamed, and removes amem's links to notes that are gone. Your own links stay as they are.
+    Notices do not make a vault unhealthy; if problems remain, the exit code is 1.
 
     Examples:
 

@@ -140,7 +140,7 @@ def _once(session: Session, workspace: Workspace) -> None:
         else:
             lower_priority()
             paths = [note.path for note in workspace.index.queue.pending()]
-            outcomes = session.evolved(workspace, paths)
+            outcomes = session.evolved(workspace, paths, settled=True)
         pending = len(workspace.index.queue.pending())
     document = {
         "notes": [outcome_document(outcome) for outcome in outcomes],
@@ -150,8 +150,17 @@ def _once(session: Session, workspace: Workspace) -> None:
     }
 
     def show(console: Any) -> None:
+        unsettled = sum(outcome.unsettled for outcome in outcomes)
         for outcome in outcomes:
-            show_outcome(console, outcome, verbose=session.output.verbose)
+            if not outcome.unsettled:
+                verbose = session.output.verbose
+                show_outcome(console, outcome, brief=not verbose, cut=not verbose, verbose=verbose)
+        if unsettled:
+            seconds = f"{workspace.settings.evolution_settle_seconds:g} s"
+            session.output.notice(
+                f"{plural(unsettled, 'note')} edited in the last {seconds} left for later;"
+                " `amem evolve` processes them now"
+            )
         done = sum(not outcome.pending for outcome in outcomes)
         # Cron mails every line.
         if outcomes or not session.output.quiet:
@@ -184,7 +193,11 @@ def _watch(session: Session, workspace: Workspace) -> None:
             if elsewhere:
                 output.notice(elsewhere)
             try:
-                watcher.run(lambda watch: _stop_on_signals(watch, reporter), evolves=not elsewhere)
+                watcher.run(
+                    lambda watch: _stop_on_signals(watch, reporter),
+                    lambda: _leave(reporter),
+                    evolves=not elsewhere,
+                )
             except AmemError as error:
                 if not output.as_json:
                     raise
@@ -262,6 +275,13 @@ def _screen(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
     finally:
         # The terminal drops the screen's content at its end; only this stays.
         session.output.plain(summary(board, datetime.now().astimezone() - started))
+
+
+def _leave(reporter: _Reporter) -> None:
+    """End the process as if all were done; called beside threads that do not end."""
+    if reporter.leave is not None:
+        reporter.leave()
+    os._exit(0)
 
 
 def _stop_on_signals(watch: Watch, reporter: _Reporter) -> None:

@@ -18,7 +18,8 @@ from amem_cli.doctor.reading import (
     index_copy,
     read_vault,
 )
-from amem_cli.errors import Problem
+from amem_cli.errors import IndexFault, Problem
+from amem_cli.git.first_commits import FirstCommits
 from amem_cli.index.file import delete_index
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import Progress
@@ -77,11 +78,13 @@ class Checkup:
             ("names", lambda: notes.name_findings(self._snapshot)),
             ("headers", lambda: notes.header_findings(self._snapshot)),
             ("ids", lambda: notes.duplicate_findings(self._snapshot, ports)),
-            ("links", lambda: notes.link_findings(self._snapshot, self._files, ports)),
+            ("dates", lambda: notes.created_findings(self._snapshot, self._first_commits, ports)),
+            ("links", self._links),
             ("journal", lambda: records.journal_findings(self._snapshot, self._state, ports)),
             ("review", self._review),
-            ("models", lambda: settings.encoder_findings(self._usable.settings.encoder_model)),
+            ("models", self._encoder),
             ("models", self._language_model),
+            ("pending", self._pending),
             ("git", lambda: surroundings.git_findings(root)),
             ("place", lambda: surroundings.place_findings(root)),
             ("watching", lambda: surroundings.watch_findings(self._files.folders)),
@@ -133,6 +136,10 @@ class Checkup:
         return JournalFolder(self.root / JOURNAL, "nobody")
 
     @cached_property
+    def _first_commits(self) -> FirstCommits:
+        return FirstCommits(self.root, self._environment)
+
+    @cached_property
     def _files(self) -> VaultFiles:
         return VaultFiles(self.root)
 
@@ -171,8 +178,26 @@ class Checkup:
     def _of_own(self, run: Callable[[Path, str], Iterable[Finding]]) -> Iterable[Finding]:
         return run(self.root, self._usable.settings.notes_dir) if self._is_own else ()
 
+    def _encoder(self) -> Iterator[Finding]:
+        return settings.encoder_findings(self._usable.settings.encoder_model, self._environment)
+
+    def _pending(self) -> Iterable[Finding]:
+        if not self._is_own:
+            return ()
+        # An unusable index is a finding of its own.
+        with contextlib.suppress(IndexFault), self._copied_ports() as ports:
+            return [] if ports is None else list(records.pending_findings(ports.index))
+        return ()
+
     def _language_model(self) -> Iterator[Finding]:
         return settings.language_model_findings(self._usable, self.root, self._environment)
+
+    def _links(self) -> Iterator[Finding]:
+        moves = self._snapshot.moves(None)
+        if self._is_own:
+            with contextlib.suppress(IndexFault), self._copied_ports() as ports:
+                moves = self._snapshot.moves(None if ports is None else ports.index)
+        return notes.link_findings(self._snapshot, self._files, moves, self._open_ports)
 
     def _index(self) -> Iterable[Finding]:
         if not self._is_own:

@@ -133,6 +133,10 @@ def leftover_findings(
         return Finding(path.relative_to(root).as_posix(), message, hint, fix=fix)
 
     for path in sorted((state / "intents").glob("*.json")):
+        if not path.stat().st_size:
+            message = "is left of a change that is complete"
+            yield leftover(path, message, "Delete it.", partial(_delete, [path]))
+            continue
         hint = "The next command finishes it, or reverts it if a note was edited since."
         yield leftover(path, "is an interrupted change", hint, partial(_finish, path, settle))
     for path in sorted((state / "intents").glob("*.unreadable")):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from amem_cli.doctor.finding import Finding, from_problem
@@ -17,16 +18,26 @@ from amem_cli.doctor.reading import (
     VaultSnapshot,
     folded,
 )
+from amem_cli.editing.renames import update_renamed_links
 from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, LinkRecord
-from amem_cli.journal.provenance import provenance
-from amem_cli.language.dates import new_id, parse_moment
+from amem_cli.journal.provenance import created_by_machine, provenance
+from amem_cli.language.dates import created_text, moment_in, new_id, parse_moment
 from amem_cli.markdown.links import is_attachment, parse_link
+from amem_cli.notes.creation_date import FirstCommit, creation_date
 from amem_cli.notes.front_matter import find_fences, read_header
-from amem_cli.notes.names import conflict_copy, is_linkable, name_key, resolve
+from amem_cli.notes.names import (
+    NameTable,
+    conflict_copy,
+    is_linkable,
+    name_key,
+    resolve,
+    shortest_target,
+)
 from amem_cli.notes.note import PropertyNames, parse_note
+from amem_cli.vault.file_state import FileContent
 
 # What Windows refuses anywhere in a path, and the names that it takes for devices.
 _NOT_ON_WINDOWS = re.compile(r'[<>:"\\|?*\x00-\x1f]|[ .](?:/|\Z)')
@@ -40,6 +51,7 @@ _LIKENESS = 0.7
 _SUGGESTIONS = 20
 # More notes than these, and than a fifth of all, are seldom deleted on purpose.
 LOST_AT_ONCE = 10
+_REWRITE = "amem's link can be rewritten: amem doctor --fix"
 _AGAIN = "Run `amem doctor` again."
 
 
@@ -167,12 +179,59 @@ def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
     return after
 
 
-def link_findings(vault: VaultSnapshot, files: VaultFiles, ports: OpenPorts) -> Iterator[Finding]:
+def created_findings(
+    vault: VaultSnapshot, first_commit: FirstCommit, ports: OpenPorts
+) -> Iterator[Finding]:
+    """Every note whose `created` amem took from its file's time, though it was made before."""
+    for path, checked in vault.notes.items():
+        created = checked.note.created
+        if not created or created_by_machine(vault.own_events(checked.note)) != created:
+            continue
+        made = _made_before(created, vault.vault.read(path), vault.names, first_commit)
+        if made is not None:
+            message = f"amem wrote {vault.names.created}: {created[:10]}, the day of its file"
+            hint = f"It was made on {made.date()}, by its properties, its name or git."
+            line = vault.property_line(path, vault.names.created)
+            fix = partial(_date_back, ports, path, created)
+            yield Finding(path, message, hint, line, fix=fix)
+
+
+def _made_before(
+    created: str, content: FileContent, names: PropertyNames, first_commit: FirstCommit
+) -> datetime | None:
+    """When a note was made, if that was on an earlier day than it says."""
+    saved = datetime.fromtimestamp(content.state.mtime_ns / 1e9).astimezone()
+    path, said = content.state.path, moment_in(created)
+    made = creation_date(path, content.raw, saved, first_commit, besides=names.created)
+    return made if made and said and made.date() < said.date() else None
+
+
+def _date_back(open_ports: OpenPorts, path: str, created: str) -> str:
+    ports = open_ports()
+    with ports.changes.locked():
+        content = ports.vault.read(path)
+        draft = NoteDraft(ports, content)
+        made = _made_before(created, content, ports.names, ports.first_commit)
+        if draft.note.created != created or made is None:
+            raise SettingsError("the note has changed meanwhile", hint=_AGAIN)
+        reason = f"{created[:10]} was the day of its file"
+        event = new_event(ports, "edit", by="person", reason=reason)
+        draft.change({"created": created_text(made)}, event)
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [path])
+    return f"{path} was made on {made.date()}; nothing else in it changed."
+
+
+def link_findings(
+    vault: VaultSnapshot, files: VaultFiles, moves: Mapping[str, str], ports: OpenPorts
+) -> Iterator[Finding]:
     """Every link that leads nowhere, each target of a note once.
 
     Args:
         files: a link to any file or folder of the vault leads somewhere, if not to a note.
+        moves: present paths of notes by their former ones.
     """
+    former = NameTable((path, (), "") for path in moves)
     names = {name_key(path): path.rpartition("/")[2].removesuffix(".md") for path in vault.notes}
     broken = [
         (path, checked, link)
@@ -186,14 +245,22 @@ def link_findings(vault: VaultSnapshot, files: VaultFiles, ports: OpenPorts) -> 
         if link.kind != "wikilink":
             line = vault.property_line(path, vault.names.links, link.text)
         by_amem = f"amem's link [[{link.target}]] leads to no note"
-        if record is None:
+        known = None if record is None else vault.ids.get(record.target)
+        old = resolve(link.target, path, former) if record is None else record.path
+        now = known[0] if known else moves.get(old or "")
+        if now is not None:
+            message = f"the note of the link [[{link.target}]] was moved and is now {now}"
+            if record is None:
+                target = shortest_target(now, vault.table)
+                yield Finding(path, message, f"The link is yours: write [[{target}]].", line)
+            else:
+                is_copied = known is not None and len(known) > 1
+                fix = None if is_copied else partial(_follow_rename, ports, path, link.text)
+                yield Finding(path, message, _REWRITE, line, fix=fix)
+        elif record is None:
             message = f"the link [[{link.target}]] leads to no note"
             near = _similar_names(link.target, names) if number < _SUGGESTIONS else ""
             yield Finding(path, message, f"{near}Correct the link, or write the note.", line)
-        elif record.target in vault.ids:
-            now = vault.ids[record.target][0]
-            hint = f"The note is now {now}; rename it back, or link it again: amem link."
-            yield Finding(path, by_amem, hint, line)
         else:
             # A note that cannot be read at the moment is not gone.
             is_gone = vault.complete and not files.holds(record.path)
@@ -201,12 +268,27 @@ def link_findings(vault: VaultSnapshot, files: VaultFiles, ports: OpenPorts) -> 
             hint = "Remove the link, or bring the note back."
             message = f"{by_amem}; the note is gone"
             deleted.append((Finding(path, message, hint, line, fix=fix), record.target))
+    yield from _misled_links(vault, ports)
     lost = len({target for _, target in deleted})
     for finding, _ in deleted:
         if lost > max(LOST_AT_ONCE, len(vault.notes) // 5):
             hint = f"{lost} notes that amem linked to are gone. Is a folder missing?"
             finding = replace(finding, hint=hint, fix=None)
         yield finding
+
+
+def _misled_links(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Finding]:
+    """The machine's links whose notes were moved, and another note has their former name."""
+    for path, checked in vault.notes.items():
+        parsed = ((text, parse_link(text)) for text in checked.note.links)
+        leads = {text: resolve(link.target, path, vault.table) for text, link in parsed if link}
+        for text, record in _machine_links(vault, checked).items():
+            other, known = leads.get(text), vault.ids.get(record.target, [])
+            if other and len(known) == 1 and not {*known} & {path, *leads.values()}:
+                message = f"amem's link {text} leads to {other}; its note is now {known[0]}"
+                line = vault.property_line(path, vault.names.links, text)
+                fix = partial(_follow_rename, ports, path, text)
+                yield Finding(path, message, _REWRITE, line, fix=fix)
 
 
 def _broken_links(
@@ -237,6 +319,15 @@ def _similar_names(target: str, names: dict[str, str]) -> str:
     keys: list[str] = difflib.get_close_matches(name_key(target), names, n=2, cutoff=_LIKENESS)
     near = " or ".join(f"[[{names[key]}]]" for key in keys)
     return f"Did you mean {near}? " if near else ""
+
+
+def _follow_rename(open_ports: OpenPorts, path: str, text: str) -> str:
+    ports = open_ports()
+    # All at once; what another finding's fix has rewritten already is as it should be.
+    update_renamed_links(ports)
+    if text in parse_note(path, ports.vault.read(path).raw, ports.names).links:
+        raise SettingsError("the link cannot be rewritten", hint="Correct it by hand.")
+    return f"Rewrote {text} in the links of {path}."
 
 
 def _remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:

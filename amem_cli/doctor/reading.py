@@ -152,11 +152,13 @@ class CheckedNote:
 
     Attributes:
         note: without its body.
+        sha: SHA-256 of its bytes, hexadecimal.
         cut: only its beginning was read, for it is larger than a note may be.
         conflict_line: line of the first git conflict, 0 if there is none.
     """
 
     note: Note
+    sha: str
     cut: bool
     links: tuple[LinkInNote, ...]
     conflict_line: int
@@ -211,6 +213,23 @@ class VaultSnapshot:
         """The names by which links reach the notes."""
         rows = ((path, each.note.aliases, each.note.title) for path, each in self.notes.items())
         return NameTable(rows)
+
+    def moves(self, index: MemoryIndex | None) -> Mapping[str, str]:
+        """Present paths of notes by their former ones, by the journal and an index, if any, that
+        may be behind."""
+        moves: dict[str, str] = {}
+        by_identity = {checked.note.id or checked.sha: path for path, checked in self.notes.items()}
+        if index is not None:
+            for path, file in index.files.states().items():
+                now = by_identity.get(file.id or file.sha)
+                if path not in self.notes and now is not None:
+                    moves[path] = now
+            known = index.files.moves().items()
+            moves = {at: moves.get(now, now) for at, now in known} | moves
+        for note_id, paths in self.ids.items():
+            former = {event.path for event in self.events.get(note_id, ())}
+            moves |= dict.fromkeys(former, paths[0])
+        return {at: now for at, now in moves.items() if now in self.notes and at not in self.notes}
 
     def own_events(self, note: Note) -> list[Event]:
         """The events of one note."""
@@ -279,7 +298,8 @@ def _read_note(content: FileContent, names: PropertyNames) -> CheckedNote:
         link = parse_link(written)
         if link is not None and link.target:
             links.append(LinkInNote(link.target, "property", written, 0))
-    return CheckedNote(replace(note, body=""), content.cut, tuple(links), conflict_line(text))
+    note = replace(note, body="")
+    return CheckedNote(note, content.sha, content.cut, tuple(links), conflict_line(text))
 
 
 def _body_links(body: str, text: str) -> Iterator[LinkInNote]:

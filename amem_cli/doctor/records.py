@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from functools import cache, partial
@@ -13,7 +14,7 @@ from amem_cli.doctor.finding import Finding, Fix, from_problem
 from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultSnapshot
 from amem_cli.errors import IndexFault, SettingsError
 from amem_cli.index.hand_edits import hand_edits, record_hand_edits
-from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import check_index, refresh
 from amem_cli.journal.events import REMOVING, Event
 from amem_cli.journal.provenance import Provenance, is_worded, provenance
@@ -72,6 +73,15 @@ def index_findings(
             severity="notice" if all(each.endswith(_BEHIND) for each in differences) else "problem",
             fix=update,
         )
+
+
+def pending_findings(index: MemoryIndex) -> Iterator[Finding]:
+    """Notes that the memory process has tried in vain, by the last reason."""
+    reasons = Counter(note.error for note in index.queue.pending() if note.error)
+    for reason, count in reasons.items():
+        waiting = "1 note waits" if count == 1 else f"{count} notes wait"
+        hint = "Once that is mended: amem evolve"
+        yield Finding("", f"{waiting} for the memory process, which failed: {reason}", hint)
 
 
 def index_differences(ports: VaultPorts, unread: Collection[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Checks the settings, uses as many of them as are valid, and checks the models they name.
 
-No model is loaded, and nothing is sent to a server.
+A model on this machine is tried with a fixed text. Nothing is sent to a server, nor of the vault.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from amem_cli.doctor.finding import Finding, from_error
 from amem_cli.errors import AmemError, EncoderError, SettingsError
 from amem_cli.models.open import open_model, server_url
+from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.settings import (
     CONFIG_NAME,
     ENVIRONMENT_PREFIX,
@@ -33,6 +34,8 @@ from amem_cli.settings import (
 )
 
 SERVER_SECONDS = 2.0
+_TRIAL_TEXT = "Is the sky blue?"
+_TRIAL_SECONDS = 20.0
 _PACKAGES = ("numpy", "onnxruntime", "sqlite_vec", "tokenizers")
 _LINE = re.compile(r"\bline ([0-9]+)")
 
@@ -124,8 +127,11 @@ def _line_of(path: Path, key: str) -> int:
     return 0
 
 
-def encoder_findings(model: str) -> Iterator[Finding]:
-    """Whether the encoder is on this machine, complete and safe, and can be run."""
+def encoder_findings(model: str, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether the encoder is on this machine, complete and safe, and can be run.
+
+    It is only run if it was prepared before: to prepare it takes time, and writes.
+    """
     from amem_cli.models.encoder_files import EncoderMissing, find_encoder, model_fingerprint
 
     missing = [name for name in _PACKAGES if find_spec(name) is None]
@@ -142,8 +148,24 @@ def encoder_findings(model: str) -> Iterator[Finding]:
             " or choose another: amem model list."
         )
         yield Finding("", error.message, hint)
+        if not missing:
+            _try_encoder(model, environment)
     except EncoderError as error:
         yield from_error(error)
+
+
+def _try_encoder(model: str, environment: Mapping[str, str]) -> None:
+    from amem_cli.models.prepared import PreparedEncoder, encoder_cache
+
+    def refuse(*_: object, **__: object) -> None:
+        raise EncoderError(
+            f"the prepared copy of the encoder {model} cannot be run",
+            hint="The next search prepares it again.",
+        )
+
+    encoder = PreparedEncoder(model, cache=encoder_cache(environment), preparation=refuse)
+    if encoder.is_prepared:
+        encoder.encode([_TRIAL_TEXT])
 
 
 def _check_weights(folder: Path) -> None:
@@ -168,8 +190,11 @@ def language_model_findings(
     settings = usable.settings
     try:
         model = open_model(settings, root, usable.origin, environment)
-        if settings.llm_backend == "llama.cpp":
-            yield from _model_file_findings(settings)
+        if model is not None and settings.llm_backend == "llama.cpp":
+            faults = list(_model_file_findings(settings))
+            yield from faults
+            if not faults:
+                _try_model(model)
             return
     except AmemError as error:
         # A server that the user of this machine did not choose is not contacted either.
@@ -179,11 +204,22 @@ def language_model_findings(
         return
     # Opening it has only checked the user's consent; no server was contacted.
     model.close()
-    url = server_url(settings)
+    url = server_url(settings, environment)
     fault = _unreachable(url)
     if fault:
-        hint = "Start the server, or choose another model: amem model use. Until then, notes wait."
+        hint = "Start the server, or choose another model: amem model use."
         yield Finding("", f"the server {url} cannot be reached: {fault}", hint)
+
+
+def _try_model(model: LanguageModel) -> None:
+    """Raise `ModelError` if the model on this machine gives no answer."""
+    word = {"type": "string", "enum": ["yes"]}
+    schema = {"type": "object", "properties": {"answer": word}}
+    request = ModelRequest("Answer the question.", _TRIAL_TEXT, schema, 16, _TRIAL_SECONDS)
+    try:
+        model.answer(request)
+    finally:
+        model.close()
 
 
 def _model_file_findings(settings: Settings) -> Iterator[Finding]:

@@ -299,7 +299,7 @@ def note_with_text(
 
 
 def _age(note: NoteSummary) -> tuple[str, str]:
-    return note.created or note.modified, note.path
+    return note.made, note.path
 
 
 class KnownTexts:

@@ -179,7 +179,7 @@ class _Finder:
         note = self.notes[path]
         linked = len({source for source, _ in self._ports.index.links.incoming(path)} - {path})
         is_copy = is_copy_name(file_title(path))
-        return (not note.private, is_copy, -linked, note.created or note.modified, len(path), path)
+        return (not note.private, is_copy, -linked, note.made, len(path), path)
 
 
 def _bare(text: str) -> str:

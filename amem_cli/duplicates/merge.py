@@ -7,13 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from amem_cli.duplicates.compare import file_title, note_names, without_title
-from amem_cli.duplicates.merge_fields import (
-    Mentions,
-    Redirection,
-    add_mentions,
-    links_in_other_properties,
-    unite_fields,
-)
+from amem_cli.duplicates.merge_fields import Redirection, unite_fields
 from amem_cli.duplicates.merge_text import (
     alias_property,
     appended,
@@ -21,11 +15,13 @@ from amem_cli.duplicates.merge_text import (
     text_of_body,
     united_properties,
 )
+from amem_cli.editing.move import processed
+from amem_cli.editing.property_links import Mentions, add_mentions, links_in_other_properties
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, id_is_shared, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
-from amem_cli.index.sync import refresh, text_hash
+from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event, NoteWrite
 from amem_cli.markdown.links import redirected
 from amem_cli.notes.front_matter_edit import edit_header
@@ -143,7 +139,8 @@ class _Merge:
             if source is not None:
                 others.append(source)
                 ids.add(source.note.id or "")
-        root = replace(root, known=tuple(filter(None, map(self._processed_hash, others))))
+        known = (processed(ports, each) for each in others)
+        root = replace(root, known=tuple(filter(None, known)))
         drafts = [draft, *others]
         self.writes = [write for each in drafts for write in each.write()]
         self.writes.append(NoteWrite(other.path, removed.content.raw, None))
@@ -179,13 +176,6 @@ class _Merge:
             for path in dict.fromkeys([*linking, *naming])
             if path not in both and self.ports.vault.exists(path)
         ]
-
-    def _processed_hash(self, draft: NoteDraft) -> str:
-        """The hash of a processed text in which only links changed: it needs no new process."""
-        keys = [key for key in (draft.note.id, draft.path) if key]
-        before, after = text_hash(draft.content.raw), text_hash(draft.raw)
-        seen = before != after and self.ports.index.queue.was_processed([*keys, ""], before)
-        return after if seen else ""
 
     def _unite(self, draft: NoteDraft, removed: NoteDraft, redirection: Redirection) -> str:
         """Give the kept note what it lacks; returns the appended text."""

@@ -6,10 +6,11 @@ What the machine wrote stays the machine's, unless a person wrote the same in th
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from amem_cli.duplicates.merge_text import redirected_properties, text_of_body
+from amem_cli.duplicates.merge_text import text_of_body
+from amem_cli.editing.property_links import redirected_properties
 from amem_cli.errors import AmemError, SettingsError
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
@@ -19,44 +20,13 @@ from amem_cli.journal.provenance import Provenance, is_worded
 from amem_cli.markdown.links import (
     WikiLink,
     destination,
-    find_links,
     format_link,
     is_attachment,
     parse_link,
     redirected,
 )
-from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import name_key, resolve, shortest_target
 from amem_cli.notes.note import Note
-
-Mentions = dict[str, set[str]]
-
-
-def links_in_other_properties(ports: VaultPorts) -> Mentions:
-    """Notes with links in properties that the index does not cover, by the name linked to.
-
-    Reads every note; one such table serves many merges.
-    """
-    mentions: Mentions = {}
-    add_mentions(ports, (state.path for state in ports.vault.scan()), mentions)
-    return mentions
-
-
-def add_mentions(ports: VaultPorts, paths: Iterable[str], mentions: Mentions) -> None:
-    """Add the property links of these notes to such a table."""
-    for path in paths:
-        try:
-            raw = ports.vault.read(path).raw
-            fences = find_fences(raw)
-            if fences is None or b"[[" not in raw[fences.text_start : fences.text_end]:
-                continue
-            header = read_header(raw, fences)
-        except AmemError:
-            continue
-        for entry in header.entries:
-            if entry.name != ports.names.links:
-                for link in find_links(header.text[entry.value.start : entry.value.end]):
-                    mentions.setdefault(name_key(link.target), set()).add(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from amem_cli.errors import HeaderRefused, SettingsError
 from amem_cli.markdown.footnotes import find_footnotes, with_own_footnotes
 from amem_cli.markdown.regions import find_regions
 from amem_cli.notes.front_matter import BOM, Entry, Header, find_fences, read_header
-from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.note import PropertyNames, body_bytes
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|\Z)")
@@ -200,30 +199,6 @@ def _with_entries(raw: bytes, sources: Sequence[str]) -> bytes:
 
 def _meanings(header: Header | None) -> list[tuple[str, object]]:
     return [(entry.name, entry.value.meaning()) for entry in header.entries] if header else []
-
-
-def redirected_properties(
-    raw: bytes, names: PropertyNames, redirect: Callable[[str], str]
-) -> bytes:
-    """A note with redirected links in the properties that are not amem's own."""
-    header = _header(raw)
-    if header is None:
-        return raw
-    own = {getattr(names, field) for field in names.__slots__}
-    changes: dict[str, str | Sequence[str]] = {}
-    for entry in header.entries:
-        value = entry.value
-        if entry.name in own or value.kind == "mapping":
-            continue
-        if value.kind == "scalar":
-            text = header.text_of(value) if value.is_string else None
-            if text is not None and redirect(text) != text:
-                changes[entry.name] = redirect(text)
-            continue
-        texts = header.texts_of(value)
-        if texts is not None and any(redirect(text) != text for text in texts):
-            changes[entry.name] = list(dict.fromkeys(map(redirect, texts)))
-    return edit_header(raw, changes, names) if changes else raw
 
 
 def text_of_body(raw: bytes) -> str | None:

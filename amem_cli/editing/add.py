@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,8 +13,9 @@ from amem_cli.index.draft import new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, NoteWrite
-from amem_cli.language.dates import created_text, new_id, parse_moment
+from amem_cli.language.dates import created_text, local_moment, moment_in, new_id
 from amem_cli.markdown.links import normalise_tag
+from amem_cli.notes.creation_date import date_in_header
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import file_name, name_key, title_of, with_suffix
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
@@ -48,7 +48,9 @@ def add(ports: VaultPorts, new: NewNote) -> str:
     raw = text_bytes(new.content)
     # The text may begin with properties of its own; what the caller gives adds to them.
     given = parse_note("note.md", raw, ports.names)
-    moment = _local_moment(ports, new, given)
+    now = ports.clock.now()
+    moment = new.created or moment_in(given.created) or date_in_header(raw) or now
+    moment = local_moment(moment, now.tzinfo)
     fields = _fields(new, given)
     # Without a file there is no name that could be the title.
     given_title = given.title if given.title != "note" else title_of(body_bytes(raw).decode())
@@ -110,20 +112,6 @@ def checked_tag(text: str) -> str:
     if tag is None:
         raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")
     return tag
-
-
-def _local_moment(ports: VaultPorts, new: NewNote, given: Note) -> datetime:
-    """When the note was made, by the user's clock and without offset as Obsidian has dates."""
-    moment, now = new.created, ports.clock.now()
-    if moment is None and given.created:
-        with suppress(ValueError):
-            moment = parse_moment(given.created)
-    moment = moment or now
-    if moment.tzinfo is not None:
-        # On the first and the last day there is, its own clock will do.
-        with suppress(OverflowError):
-            moment = moment.astimezone(now.tzinfo)
-    return moment.replace(tzinfo=None)
 
 
 def _fields(new: NewNote, given: Note) -> dict[str, str | list[str]]:

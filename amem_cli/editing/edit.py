@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from amem_cli.editing.add import checked_tag, text_bytes
+from amem_cli.editing.edit_text import TextEdit, edited
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import AmemError, HeaderRefused, UsageError, WriteConflict
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
@@ -68,10 +69,7 @@ def update(
         UsageError, HeaderRefused, WriteConflict: nothing was written.
     """
     with _draft(ports, note.path) as draft:
-        if text and text_hash(draft.raw) != text:
-            raise WriteConflict(
-                f"the text of {note.path} is another one by now", hint="Read it again."
-            )
+        _require_text(draft, text)
         draft.change(_new_values(draft.note, edits), new_event(ports, "edit", by="person"))
         changed = [change.field for event in draft.events for change in event.changes]
         if edits.content is not None:
@@ -81,13 +79,43 @@ def update(
     return tuple(name for name in changed if name not in ("id", "created"))
 
 
+def _require_text(draft: NoteDraft, text: str) -> None:
+    if text and text_hash(draft.raw) != text:
+        raise WriteConflict(
+            f"the text of {draft.path} is another one by now", hint="Read it again."
+        )
+
+
+def edit_text(ports: VaultPorts, note: NoteSummary, edit: TextEdit, *, text: str = "") -> bool:
+    """Replace one place in a note's text as its owner; False if that changes nothing.
+
+    Args:
+        text: as for `update`.
+
+    Raises:
+        NotFoundError: the place is not there, or not only once.
+        UsageError, HeaderRefused, WriteConflict: nothing was written.
+    """
+    with _draft(ports, note.path) as draft:
+        _require_text(draft, text)
+        new = edited(_text_of(draft.raw, note.path), edit)
+        # Checks that there is a text, of a size that a note may have.
+        text_bytes(new)
+        event = new_event(ports, "edit", by="person", reason="new text")
+        return draft.replace_body(new.encode("utf-8"), event)
+
+
+def _text_of(raw: bytes, path: str) -> str:
+    try:
+        return body_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"the text of {path} is not UTF-8", hint="Save it as UTF-8.") from None
+
+
 def with_appended(ports: VaultPorts, path: str, more: str) -> tuple[str, str]:
     """A note's text with a paragraph more, and the hash of the text as it is."""
     raw = ports.vault.read(path).raw
-    try:
-        body = body_bytes(raw).decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"the text of {path} is not UTF-8", hint="Save it as UTF-8.") from None
+    body = _text_of(raw, path)
     # The file keeps its line ends.
     end = "\r\n" if "\r\n" in body else "\n"
     gap = "" if not body.strip() else end if body.endswith("\n") else 2 * end

@@ -11,16 +11,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from typing import Any
 
+from amem_cli.editing.move import move_to
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.index.sync import refresh
-from amem_cli.journal.events import REMOVING, Event, NoteWrite, Splice
+from amem_cli.journal.events import FOLLOWS, REMOVING, Event, NoteWrite, Splice
 from amem_cli.journal.provenance import (
-    IDENTITY,
     Obstacle,
+    gives_identity,
     is_worded,
     obstacles,
     provenance,
@@ -52,11 +53,15 @@ _KEEP_EDITS = "--keep-edits takes back the rest and leaves your edits."
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What was reverted, the newest first; what was `kept` as it is, and why, one line each."""
+    """What was reverted, the newest first; what was `kept` as it is, and why, one line each.
+
+    `again` are the ids of the `undo` events that can be undone in turn, in the order to do so.
+    """
 
     events: tuple[Event, ...]
     paths: tuple[str, ...]
     kept: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
 
 
 def undo(
@@ -81,6 +86,8 @@ def undo(
                 f"event {event.id} was taken back already",
                 hint=_REDO.get(event.kind, f"amem undo {undone} brings it back."),
             )
+        if any(change.field == "path" for change in event.changes):
+            return _moved_back(ports, event)
         caused = _caused(ports, event)
         counting = [each for each in caused if not _undone_by(ports, each)]
         if event.kind == "process" and caused and not counting:
@@ -98,6 +105,24 @@ def undo(
             )
         scope = "merge" if event.kind == "merge" else event.scope
         return _revert(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
+
+
+def _moved_back(ports: VaultPorts, event: Event) -> Undone:
+    """Move a note back; links follow it as they did before."""
+    changes = {each.field: each for each in event.changes}
+    change, renamed = changes["path"], changes.get("title")
+    note = ports.index.notes.summary(_path_of(ports, event))
+    if note is None or note.path != change.after:
+        raise SettingsError(f"{change.after} was moved again since", hint="`amem mv` moves a note.")
+    if ports.vault.exists(change.before):
+        raise SettingsError(f"{change.before} exists again", hint="Move that note first.")
+    reason = f"took back {event.kind}"
+    root = new_event(ports, "undo", by="person", cause=event.id, reason=reason, note=event.note)
+    # Without an id the events of a note are found by their path.
+    path = change.before if event.note else event.path
+    title = renamed.before if renamed is not None and renamed.after == note.title else ""
+    moved = move_to(ports, note, change.before, replace(root, path=path), title)
+    return Undone((event,), (moved.path, *moved.followed), moved.left)
 
 
 def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Undone:
@@ -123,10 +148,17 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
             and event.id not in undone
             # Links to a note that was removed or merged come back with the note alone.
             and event.cause not in removals
+            # The note has its new name still. With the link itself this goes too, by the cascade.
+            and not _follows_a_note(event)
         ]
         if not chosen:
             raise SettingsError(f"amem changed nothing since {since}", hint="See `amem history`.")
         return _revert(ports, chosen, cascade=True, keep_edits=keep_edits, scope="since")
+
+
+def _follows_a_note(event: Event) -> bool:
+    # A model's reason may begin with any word.
+    return event.kind == "link" and not event.model and event.reason.startswith(FOLLOWS)
 
 
 def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:
@@ -210,7 +242,9 @@ def _revert(
     ports.changes.apply(writes, [replace(record, scope=scope) for record in records])
     refresh(ports, [write.path for write in writes])
     paths = tuple(dict.fromkeys(record.path for record in records))
-    return Undone(tuple(drafts.reverted), paths, tuple(drafts.kept))
+    made = [] if scope == "merge" else [e for draft in drafts.notes.values() for e in draft.events]
+    again = tuple(sorted((event.id for event in made), reverse=True))
+    return Undone(tuple(drafts.reverted), paths, tuple(drafts.kept), again)
 
 
 @dataclass(slots=True)
@@ -333,7 +367,7 @@ class _Drafts:
 
     def _old_front_matter(self, draft: NoteDraft, event: Event) -> bytes | None:
         """The note with the old bytes of its front matter, if only the text was edited since."""
-        if event.splice is None or any(change.field in IDENTITY for change in event.changes):
+        if event.splice is None or any(map(gives_identity, event.changes)):
             return None
         raw = _before(draft.raw, event.splice)
         if raw is None or body_bytes(raw) != body_bytes(draft.raw):
@@ -384,7 +418,7 @@ class _Drafts:
         fields: dict[str, FieldValue] = {}
         for change in event.changes:
             name, obstacle = change.field, blocked.get(change.field)
-            if name in IDENTITY or name not in present:
+            if gives_identity(change) or name not in present:
                 continue
             if obstacle is not None:
                 later = next((each for each in history if each.id == obstacle.event), None)

@@ -17,7 +17,6 @@ from amem_cli.exchange.plan import (
     ORIGIN,
     ImportPlan,
     PlannedNote,
-    local_moment,
     origin_of,
     texts,
 )
@@ -28,11 +27,11 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import Progress
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
-from amem_cli.language.dates import created_text
+from amem_cli.language.dates import created_text, local_moment
 from amem_cli.markdown.links import WikiLink, format_link, merge_tags, parse_link, retarget_links
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import shortest_target
-from amem_cli.notes.note import OWNED_FIELDS, body_bytes, parse_note
+from amem_cli.notes.note import OWNED_FIELDS, Note, body_bytes, parse_note
 
 _VAGUE_RELATIONS = frozenset({"related", "relates to", "related to", "links to", "relates"})
 
@@ -56,7 +55,10 @@ class ImportDraft:
         planned: PlannedNote,
     ) -> None:
         self._names = ports.names
-        self._moment = local_moment(ports, note.created or ports.clock.now())
+        # What is in no file is made now; of a file, its time says too little.
+        now = ports.clock.now()
+        made = note.created or (None if note.saved else now)
+        self._created = created_text(local_moment(made, now.tzinfo)) if made else ""
         self._plan = plan
         self._copier = copier
         self._note = note
@@ -119,7 +121,7 @@ class ImportDraft:
             created = given.created or note.properties.get("created", "")
             links = list(note.links)
         else:
-            created = given.created or created_text(self._moment)
+            created = given.created or self._created
             keywords = _merged(given.keywords, note.keywords)
             tags = merge_tags(given.tags, note.tags)
             links = self._links()
@@ -134,7 +136,9 @@ class ImportDraft:
         return {name: value for name, value in fields.items() if value}
 
     def _links(self) -> list[str]:
-        links = [self._link(text) for text in (*self._given.links, *self._note.links)]
+        # A person's property may hold more than links.
+        given = [self._link(text) if parse_link(text) else text for text in self._given.links]
+        links = [*given, *map(self._link, self._note.links)]
         records = [record for each in self._note.relations if (record := self._record(each))]
         self.links = tuple({record.target: record for record in records}.values())
         return _merged(links, (record.text for record in records))
@@ -173,7 +177,7 @@ class ImportDraft:
 
     def _content(self) -> bytes:
         note, raw, names = self._note, self._raw, self._names
-        properties = self._properties()
+        properties = self._properties(self._given)
         if not note.has_header:
             text = raw.decode("utf-8", "replace")
             if not note.exact and not note.path and not text.endswith("\n"):
@@ -195,18 +199,21 @@ class ImportDraft:
                 refused = Problem("", 1, str(error))
         # A record has no file of its own, so its odd header becomes text.
         if not note.path:
+            properties = self._properties(Note("", None, "", ""))
             return compose_note(properties, raw.decode("utf-8", "replace"), names)
         self.fields = {}
         self._warn(refused.line, f"its header is unchanged, so it has no id: {refused.message}")
         return raw
 
-    def _properties(self) -> dict[str, FieldValue]:
-        """The properties to set, by the vault's names for them."""
-        note, given, title = self._note, self._given, self._planned.title
+    def _properties(self, given: Note) -> dict[str, FieldValue]:
+        """The properties to set beside those given, by the vault's names for them."""
+        note, title = self._note, self._planned.title
+        own = {getattr(self._names, name) for name in self.fields}
+        # What the header says already stays as it is written, such as tags in one text.
         properties = {
-            getattr(self._names, name): self.fields[name]
+            getattr(self._names, name): value
             for name in OWNED_FIELDS
-            if name in self.fields
+            if (value := self.fields.get(name)) and not _same(value, getattr(given, name))
         }
         stem = self._planned.path.rpartition("/")[2].removesuffix(".md")
         # The file name alone tells the title, unless the vault could not hold it as it was.
@@ -214,12 +221,17 @@ class ImportDraft:
         if renamed and given.title in (stem, "") and _nfc(title) != _nfc(stem):
             properties["title"] = title
         for name, value in note.properties.items():
-            if name not in (*properties, *OWNED_FIELDS, "title", "aliases"):
+            if name not in (*own, *OWNED_FIELDS, "title", "aliases"):
                 properties[name] = value if isinstance(value, str) else list(value)
         aliases = texts(note.properties.get("aliases"))
-        if aliases:
-            properties["aliases"] = aliases if note.exact else _merged(given.aliases, aliases)
+        merged = aliases if note.exact else _merged(given.aliases, aliases)
+        if not _same(merged, given.aliases):
+            properties["aliases"] = merged
         return properties
+
+
+def _same(value: FieldValue, given: FieldValue | None) -> bool:
+    return value == given if isinstance(value, str) else list(value) == list(given or ())
 
 
 def _nfc(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from amem_cli.exchange.source_records import (
     read_text,
     tables_of,
 )
+from amem_cli.notes.creation_date import FirstCommit
 
 _FOLDERS = {
     "markdown": markdown_notes,
@@ -40,12 +42,18 @@ _SAMPLE = 30
 _MEM0 = re.compile(r'"(?:memory|created_at|user_id)"\s*:')
 
 
-def open_source(path: Path, kind: str | None, vault: Path) -> ImportSource:
+def open_source(
+    path: Path,
+    kind: str | None,
+    vault: Path,
+    first_commits: Callable[[Path], FirstCommit] | None = None,
+) -> ImportSource:
     """Open what `amem import` names.
 
     Args:
         kind: what the user says it is; None to detect it.
         vault: the vault's folder, which is not imported into itself.
+        first_commits: given a folder, what git says of its files.
 
     Raises:
         UsageError: the kind is unknown or does not fit.
@@ -65,13 +73,18 @@ def open_source(path: Path, kind: str | None, vault: Path) -> ImportSource:
         hint = "Name a file, a folder, or - for JSON lines on stdin."
         raise SettingsError(f"cannot read {path}: {error.strerror}", hint=hint) from None
     if is_folder:
-        return _open_folder(path, kind, vault)
+        return _open_folder(path, kind, vault, first_commits)
     if kind in _FOLDERS and path.suffix.lower() not in NOTE_ENDINGS:
         raise UsageError(f"{path} is a file", hint=f"--from {kind} reads a folder.")
     return _open_file(path, kind)
 
 
-def _open_folder(path: Path, kind: str | None, vault: Path) -> ImportSource:
+def _open_folder(
+    path: Path,
+    kind: str | None,
+    vault: Path,
+    first_commits: Callable[[Path], FirstCommit] | None,
+) -> ImportSource:
     root = path.resolve()
     if kind in (None, "chroma") and (path / CHROMA_FILE).is_file():
         return _open_database(path / CHROMA_FILE, "chroma")
@@ -83,6 +96,8 @@ def _open_folder(path: Path, kind: str | None, vault: Path) -> ImportSource:
             f"{path} is in the vault already", hint="Notes anywhere in the vault are memories."
         )
     folder = SourceFolder(root, left_out=vault)
+    if first_commits is not None:
+        folder.first_commit = first_commits(root)
     kind = kind or _kind_of(folder)
     return ImportSource(kind, partial(_FOLDERS[kind], folder), folder)
 

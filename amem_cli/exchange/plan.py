@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from typing import Literal
 
@@ -17,7 +16,7 @@ from amem_cli.exchange.places import FreePaths, SourceNames, VaultNames
 from amem_cli.exchange.source import MAX_NOTE_BYTES, ImportSource, SourceNote
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
-from amem_cli.language.dates import new_id
+from amem_cli.language.dates import local_moment, new_id
 from amem_cli.notes.names import conflict_copy, file_name, title_of
 from amem_cli.notes.note import parse_note
 
@@ -92,16 +91,6 @@ class PlannedNote:
     def decide(self, decision: Decision, reason: str) -> None:
         """Do not make it."""
         self.decision, self.reason = decision, reason
-
-
-def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
-    """The moment in the user's time zone and without offset, like Obsidian's date properties."""
-    if moment.tzinfo is None:
-        return moment
-    try:
-        return moment.astimezone(ports.clock.now().tzinfo).replace(tzinfo=None)
-    except OverflowError:
-        return moment.replace(tzinfo=None)
 
 
 class ImportPlan:
@@ -221,7 +210,8 @@ class ImportPlan:
         if self._has_known_text(planned):
             return
         if not planned.id and not note.exact:
-            moment = local_moment(self._ports, note.created or self._ports.clock.now())
+            now = self._ports.clock.now()
+            moment = local_moment(note.created or note.saved or now, now.tzinfo)
             planned.id = new_id(moment, self._is_taken)
         self._ids.add(planned.id)
         free = self._free_at_top if note.exact else self.free

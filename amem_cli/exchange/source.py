@@ -20,10 +20,9 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from amem_cli.errors import HeaderRefused, Problem, SettingsError
-from amem_cli.language.dates import parse_moment
+from amem_cli.errors import Problem, SettingsError
 from amem_cli.markdown.links import normalise_tag
-from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.creation_date import FirstCommit
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import odd_name, shown_path
 
@@ -49,7 +48,8 @@ class SourceNote:
         raw: a whole markdown file with its header; for records and with `exact` the text alone.
         has_header: `raw` may open with a header of its own, which is kept.
         path: its path in the source, with `.md`; empty if the file name comes from the title.
-        created: when it was made, unless its header says so.
+        created: when it was made, unless its header says so; None if that is not known.
+        saved: the local time of its file; None for a record.
         links: names of notes that it links to outside its text.
         names: other names by which notes of the source refer to it.
         properties: more properties by name; those in its header win.
@@ -66,6 +66,7 @@ class SourceNote:
     title: str = ""
     id: str = ""
     created: datetime | None = None
+    saved: datetime | None = None
     keywords: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     context: str = ""
@@ -92,10 +93,12 @@ class SourceFolder:
 
     Attributes:
         problems: what `paths` left out, and why.
+        first_commit: by path in the folder.
     """
 
     root: Path
     left_out: Path | None = None
+    first_commit: FirstCommit = lambda path: None
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -146,7 +149,7 @@ class SourceFolder:
         return tuple(path for path in self.paths if not path.lower().endswith(NOTE_ENDINGS))
 
     def files(self, problems: list[Problem]) -> Iterator[tuple[str, bytes, datetime]]:
-        """Path, bytes and local time of the last change of each markdown file that can be read."""
+        """Path, bytes and time of the last change of each markdown file that can be read."""
         paths = self.note_paths
         problems += self.problems
         for path in paths:
@@ -161,7 +164,7 @@ class SourceFolder:
                     Problem(path, 0, "is larger than a note can be (2 MiB)", "Split it.")
                 )
                 continue
-            yield path, raw, datetime.fromtimestamp(int(status.st_mtime))
+            yield path, raw, datetime.fromtimestamp(int(status.st_mtime)).astimezone()
 
     def read(self, path: str, limit: int = MAX_OTHER_BYTES) -> bytes | None:
         """A file's bytes; None if it cannot be read or is larger than `limit`."""
@@ -307,60 +310,3 @@ def valid_tags(texts: Iterator[str] | tuple[str, ...]) -> tuple[str, ...]:
     """The texts as tags that Obsidian can hold, each once, without those that cannot be tags."""
     tags = map(normalise_tag, texts)
     return tuple(dict.fromkeys(tag for tag in tags if tag))
-
-
-# In order of trust; compared without case, blanks, - and _.
-_CREATED_NAMES = (
-    "created",
-    "createdat",
-    "createdon",
-    "creationdate",
-    "datecreated",
-    "createddate",
-    "date",
-    "timestamp",
-)
-_SEPARATORS = re.compile(r"[\s_-]+")
-_DAY_IN_NAME = re.compile(
-    r"(?<![0-9])((?:1[89]|20|21)[0-9]{2})([-_.])([01][0-9])\2([0-3][0-9])(?![0-9])"
-)
-_STAMP_IN_NAME = re.compile(r"(?<![0-9])((?:19|20)[0-9]{6}(?:[0-9]{4}(?:[0-9]{2})?)?)(?![0-9])")
-# Earlier dates are placeholders, such as 0001-01-01.
-_OLDEST = datetime(1800, 1, 1)
-
-
-def created_in_header(raw: bytes) -> datetime | None:
-    """When a note was made, by the property of its header that usually says so."""
-    try:
-        fences = find_fences(raw)
-        header = read_header(raw, fences) if fences else None
-    except HeaderRefused:
-        return None
-    if header is None:
-        return None
-    by_name = {_SEPARATORS.sub("", entry.name.casefold()): entry for entry in header.entries}
-    for name in _CREATED_NAMES:
-        if name in by_name:
-            moment = moment_in(header.text_of(by_name[name].value) or "")
-            if moment is not None:
-                return moment
-    return None
-
-
-def created_in_name(path: str) -> datetime | None:
-    """The day or moment in a file's name, such as a journal's."""
-    name = path.rsplit("/", 1)[-1]
-    day = _DAY_IN_NAME.search(name)
-    if day is not None:
-        return moment_in(f"{day[1]}-{day[3]}-{day[4]}")
-    stamp = _STAMP_IN_NAME.search(name)
-    return moment_in(stamp[1]) if stamp else None
-
-
-def moment_in(text: str) -> datetime | None:
-    """A date or a date and time; None for anything else, or if no calendar has it."""
-    try:
-        moment = parse_moment(text) if text else None
-    except (ValueError, OverflowError):
-        return None
-    return moment if moment is not None and moment.replace(tzinfo=None) > _OLDEST else None

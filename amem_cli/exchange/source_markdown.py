@@ -18,12 +18,12 @@ from amem_cli.exchange.source import (
     SourceFolder,
     SourceNote,
     SourceRelation,
-    created_in_header,
-    created_in_name,
-    moment_in,
     valid_tags,
 )
+from amem_cli.language.dates import moment_in
 from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.notes.creation_date import creation_date
+from amem_cli.notes.front_matter_edit import Bare
 from amem_cli.notes.note import RELATIONS
 
 _COLON_TAGS = re.compile(r"(?<![^\s]):((?:[^\s:#]{1,80}:){1,20})(?=\s|\Z)")
@@ -102,10 +102,10 @@ def known_relation(word: str) -> str:
 
 def markdown_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
     """Every note of a folder as it is."""
-    for path, raw, modified in folder.files(problems):
-        created = created_in_header(raw) or created_in_name(path) or modified
+    for path, raw, saved in folder.files(problems):
+        made = creation_date(path, raw, saved, folder.first_commit)
         note_path = f"{path.rpartition('.')[0]}.md"
-        yield SourceNote(key=path, place=path, raw=raw, path=note_path, created=created)
+        yield SourceNote(path, path, raw, path=note_path, created=made, saved=saved)
 
 
 def zk_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
@@ -136,6 +136,7 @@ _REFERENCE = re.compile(
     r"(?P<closing>\)|\}\})?"
     r"|\{\{embed[ \t]+\[\[(?P<page>[^\[\]\n]{1,300})\]\][ \t]*\}\}"
 )
+_NO_TEXT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})|true|false")
 _JOURNAL = re.compile(r"journals/([0-9]{4})[_-]([0-9]{2})[_-]([0-9]{2})\.(?:md|markdown)\Z", re.I)
 _LIST_ITEM = re.compile(r"\s*(?:#?\[\[([^\[\]]{1,300})\]\]|#?([^,，]+))")
 _MONTHS = "January February March April May June July August September October November December"
@@ -231,7 +232,12 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
         moment: datetime | None = datetime.fromtimestamp(int(created) // 1000)
     else:
         moment = moment_in(created.strip("[] "))
-    kept = {name: value for name, value in properties.items() if value}
+    # Whole numbers and booleans are what Logseq itself takes for more than a text.
+    kept = {
+        name: Bare(value) if _NO_TEXT.fullmatch(value) else value
+        for name, value in properties.items()
+        if value
+    }
     return replace(
         note,
         raw=body.encode("utf-8"),

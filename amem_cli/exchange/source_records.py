@@ -25,12 +25,12 @@ from amem_cli.errors import Problem, SettingsError
 from amem_cli.exchange.source import (
     ImportSource,
     SourceNote,
-    moment_in,
     texts_in,
     valid_tags,
 )
-from amem_cli.language.dates import parse_moment
+from amem_cli.language.dates import moment_in, parse_moment
 from amem_cli.markdown.links import format_link, normalise_tag, parse_link
+from amem_cli.notes.front_matter_edit import Bare, bare
 from amem_cli.notes.note import OWNED_FIELDS
 
 # Ids of other programs are kept, so that references to them stay valid.
@@ -66,7 +66,7 @@ def read_record(record: Mapping[str, Any], place: str, number: int) -> SourceNot
         links = tuple(map(_link, links))
     properties: dict[str, str | tuple[str, ...]] = {
         "aliases": _texts(record, "aliases"),
-        "private": "true" if record.get("private") else "",
+        "private": _PRIVATE if record.get("private") else "",
         "created": created if path else "",
     }
     try:
@@ -129,6 +129,8 @@ _PROPERTY = re.compile(r"[^\W\d][\w -]{0,60}")
 _OWN_NAMES = frozenset(
     (*OWNED_FIELDS, "tag", "title", "aliases", "alias", "private", "cssclasses"),
 )
+_PRIVATE = Bare("true")
+_LONGEST_VALUE = 2000
 _MEM0_SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 
 
@@ -185,16 +187,24 @@ def _mem0_properties(record: Mapping[str, Any]) -> dict[str, str | tuple[str, ..
             continue
         if name.casefold() in _OWN_NAMES or len(properties) > 40:
             continue
-        if isinstance(value, list):
-            properties[name] = texts_in(value)
-        elif isinstance(value, (str, int, float)):
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            properties[name] = " ".join(text.encode("utf-8", "replace").decode().split())[:2000]
+        properties[name] = _property(value)
     # Such a memory must not become a public note.
     private = str(metadata.get("private") or "").strip().casefold()
     if private not in ("", "0", "false", "no", "off"):
-        properties["private"] = "true"
+        properties["private"] = _PRIVATE
     return {name: value for name, value in properties.items() if value}
+
+
+def _property(value: object) -> str | tuple[str, ...]:
+    """A value of JSON as a property of its kind; empty if it says nothing, or too much."""
+    if isinstance(value, str):
+        return " ".join(_string(value).split())[:_LONGEST_VALUE]
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return texts_in(value)
+    if value is None or value in ([], {}):
+        return ""
+    text = bare(value)
+    return text if text and len(text) <= _LONGEST_VALUE else ""
 
 
 def memories_in_history(rows: Iterator[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,7 @@ NAMED_PATHS = 3
 TRAILER = "Amem-Event"
 
 # Events of a person's own commands, and those that only do bookkeeping.
-_PERSONAL = frozenset({"add", "edit", "remove", "merge"})
+_PERSONAL = frozenset({"add", "edit", "move", "remove", "merge"})
 _BOOKKEEPING = frozenset({"baseline", "release"})
 # Unicode categories by which a note could forge lines of the message or hide text in it.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
@@ -42,8 +42,9 @@ class CommitBatch:
     def collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         """Add a completed change."""
         by_machine = any(map(is_machine_change, events))
-        for write in writes:
-            self._written[write.path] = by_machine or self._written.get(write.path, False)
+        paths = [path for write in writes for path in (write.source, write.path) if path]
+        for path in paths:
+            self._written[path] = by_machine or self._written.get(path, False)
         self._events += events
 
     def __bool__(self) -> bool:
@@ -57,7 +58,7 @@ class CommitBatch:
             event
             for event in self._events
             if is_machine_change(event)
-            or (event.kind in ("add", *REMOVING) and event.path in notes)
+            or (event.kind in ("add", "move", *REMOVING) and event.path in notes)
         ]
 
     @property
@@ -209,6 +210,7 @@ def _lines(event: Event, titles: Mapping[str, str]) -> list[str]:
         "construct": f": {fields} written",
         "link": f": links changed{why}",
         "evolve": f": {fields} evolved{why}",
+        "move": f" moved to {event.path}{by}",
         "remove": f" moved to the trash{by}",
         "merge": f" moved to the trash: {event.reason}",
         "reject": f": a proposal was rejected{why}",

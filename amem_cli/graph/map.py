@@ -278,18 +278,23 @@ def _write_legend(
 ) -> None:
     """The title, the number of notes, and the groups with their colours and sizes."""
 
-    def write(x: float, y: float, text: str, colour: str, size: float, **more: str) -> None:
-        figure.text(x, y, text, color=colour, fontsize=size, parse_math=False, **more)
+    def write(x: float, y: float, text: str, colour: str, size: float, **more: str) -> Any:
+        return figure.text(x, y, text, color=colour, fontsize=size, parse_math=False, **more)
 
     write(0.03, 0.945, writable(title), theme.ink, 19, fontweight="bold")
-    count = "1 note" if notes == 1 else f"{notes} notes; similar notes lie close together"
-    write(0.03, 0.918, count, theme.faint, 10.5)
+    told = "1 note" if notes == 1 else f"{notes} notes; similar notes lie close together"
+    write(0.03, 0.918, told, theme.faint, 10.5)
     for number, (group, colour) in enumerate(groups):
         y = 0.86 - number * 0.042
         write(0.795, y, "●", colour, 13, va="center", family="DejaVu Sans")
         name = shortened(writable(group.name) or f"group {number + 1}", _LEGEND_LENGTH)
-        write(0.812, y, name, theme.ink, 9.5, va="center")
-        write(0.985, y, f"{len(group.paths)}", theme.faint, 9, va="center", ha="right")
+        written = write(0.812, y, name, theme.ink, 9.5, va="center")
+        count = write(0.985, y, f"{len(group.paths)}", theme.faint, 9, va="center", ha="right")
+        # Some signs are far wider than others.
+        room = count.get_window_extent().x0 - 2 * _PADDING_PIXELS
+        while written.get_window_extent().x1 > room and len(name) > 1:
+            name = shortened(name, len(name) - 1)
+            written.set_text(name)
 
 
 def _labels(

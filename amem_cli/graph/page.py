@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.data import table
 from amem_cli.graph.graph import shortened
+from amem_cli.graph.stats import link_days, note_days
 from amem_cli.markdown.plain_text import prose_lines
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def graph_page(
     clusters: Clusters,
     positions: Positions | None = None,
     passages: Passages | None = None,
+    made: Mapping[tuple[str, str], str] | None = None,
     focus: str | None = None,
 ) -> str:
     """The network as one HTML document that loads nothing and can be shared.
@@ -62,9 +64,10 @@ def graph_page(
         clusters: names and paths of groups of notes, largest first.
         positions: of the notes, by path, in any unit; None lets the page arrange them.
         passages: the beginning of a note, by its path, as `IndexedText.passages` gives it.
+        made: when links were made, as `IndexLinkHistory.first_made` gives it.
         focus: path of the note that the page shows first.
     """
-    content = _content(network, vault_name, clusters, positions, passages, focus)
+    content = _content(network, vault_name, clusters, positions, passages, made, focus)
     style = _asset("assets", "page.css")
     parts = table("pictures.toml")
     scripts = [
@@ -116,11 +119,12 @@ def _content(
     clusters: Clusters,
     positions: Positions | None,
     passages: Passages | None,
+    made: Mapping[tuple[str, str], str] | None,
     focus: str | None,
 ) -> dict[str, Any]:
     """The document that the page's scripts read: rows in the order of `assets/network.js`.
 
-    Links name notes by their number.
+    Links name notes by their number, and both their days by its number (-1 if it is unknown).
     """
     numbers = {path: number for number, path in enumerate(network.nodes)}
     groups = [(name, [path for path in group if path in numbers]) for name, group in clusters]
@@ -157,6 +161,9 @@ def _content(
         ]
         for edge in network.edges
     ]
+    of_notes, of_links = note_days(network), link_days(network, made or {})
+    days = sorted({*of_notes.values(), *of_links.values()} - {""})
+    day_numbers = {day: number for number, day in enumerate(days)}
     return {
         "vault": vault_name,
         "focus": numbers.get(focus, -1) if focus is not None else -1,
@@ -165,6 +172,11 @@ def _content(
         "relations": relations,
         "notes": notes,
         "links": links,
+        "days": days,
+        "note_days": [day_numbers.get(day, -1) for day in of_notes.values()],
+        "link_days": [
+            day_numbers.get(of_links[edge.source, edge.target], -1) for edge in network.edges
+        ],
     }
 
 

@@ -42,20 +42,33 @@ def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[
     not record, as a person's in a text, on the day of the younger of its two notes.
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    days = {path: _day(note.created) or _day(note.modified) for path, note in graph.nodes.items()}
-    for day in days.values():
+    for day in note_days(graph).values():
         counts[period_of(day, by)][0] += 1
+    by_person = {(edge.source, edge.target) for edge in graph.edges if edge.by == "person"}
+    for pair, day in link_days(graph, made).items():
+        counts[period_of(day, by)][1 if pair in by_person else 2] += 1
+    return [Period(name, *counts[name]) for name in sorted(counts) if name]
+
+
+def note_days(graph: Graph) -> dict[str, str]:
+    """The day of each note (ISO 8601) by its path; empty if it is unknown."""
+    return {path: _day(note.made) or _day(note.modified) for path, note in graph.nodes.items()}
+
+
+def link_days(graph: Graph, made: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+    """The day of each link by the paths of its notes, as `growth` counts it."""
+    days = note_days(graph)
     pairs: dict[tuple[str, str], list[Edge]] = defaultdict(list)
     for edge in graph.edges:
         pairs[edge.source, edge.target].append(edge)
+    found = {}
     for (source, target), edges in pairs.items():
         by_person = any(edge.by == "person" for edge in edges)
         in_text = by_person and any(edge.kind == "wikilink" for edge in edges)
         keys = graph.nodes[source].key, graph.nodes[target].key
         recorded = "" if in_text else made.get(keys) or made.get((keys[0], target)) or ""
-        day = _day(recorded) or max(days[source], days[target])
-        counts[period_of(day, by)][1 if by_person else 2] += 1
-    return [Period(name, *counts[name]) for name in sorted(counts) if name]
+        found[source, target] = _day(recorded) or max(days[source], days[target])
+    return found
 
 
 def period_of(day: str, by: Span) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import HeaderRefused, SettingsError, UsageError
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_between
 from amem_cli.journal.provenance import Provenance, provenance
-from amem_cli.language.dates import created_text, new_id
+from amem_cli.language.dates import created_text, local_moment, new_id
+from amem_cli.notes.creation_date import creation_date
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 from amem_cli.vault.file_state import FileContent
@@ -126,14 +127,16 @@ class NoteDraft:
         return [NoteWrite(self.path, self.content.raw, self.raw)] if changed else []
 
     def _identity(self, taken: Collection[str]) -> dict[str, str]:
-        # A note that is older than its vault is as old as its file.
-        moment = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=timezone.utc)
-        local = moment.astimezone(self.ports.clock.now().tzinfo).replace(tzinfo=None)
+        zone = self.ports.clock.now().tzinfo
+        saved = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=zone)
+        made = creation_date(self.path, self.raw, saved, self.ports.first_commit)
         index = self.ports.index
-        identity = {"id": new_id(local, lambda text: text in taken or index.notes.id_taken(text))}
-        if not self.note.created:
-            identity["created"] = created_text(local)
-        return identity
+        note_id = new_id(
+            made or local_moment(saved, zone),
+            lambda text: text in taken or index.notes.id_taken(text),
+        )
+        known = {"created": created_text(made)} if made and not self.note.created else {}
+        return {"id": note_id, **known}
 
 
 def new_event(ports: VaultPorts, kind: str, **values: Any) -> Event:

@@ -176,7 +176,7 @@ class IndexEvents:
             (event.id, event.note or event.path, event.kind, record, *use),
         )
         processed = [(text_hash, "") for text_hash in event.known]
-        if event.kind == "process":
+        if event.kind == "process" and not event.waits_for:
             # By the path too: a note whose first change was undone has no id any more.
             processed += [(event.text_hash, key) for key in (event.note, event.path) if key]
         for row in processed:

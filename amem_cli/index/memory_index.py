@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from amem_cli.index.text import IndexText
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.files import JournalFolder
+    from amem_cli.notes.creation_date import FirstCommit
     from amem_cli.notes.note import PropertyNames
     from amem_cli.vault.file_state import SystemClock
     from amem_cli.vault.folder import VaultFolder
@@ -68,6 +69,7 @@ class VaultPorts:
 
     Attributes:
         names: the vault's names for the program's properties.
+        first_commit: by the path of a note.
         keep_missing: called if notes are missing: paths of those that the index keeps, as while the
             watcher asks what became of them.
     """
@@ -79,6 +81,7 @@ class VaultPorts:
     clock: SystemClock
     names: PropertyNames
     keep_missing: Callable[[], Container[str]] = tuple
+    first_commit: FirstCommit = lambda path: None
     _opening: threading.Lock = field(
         default_factory=threading.Lock, init=False, repr=False, compare=False
     )

@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amem_cli.errors import Problem
+from amem_cli.language.dates import created_text, moment_in
 from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ _SUMMARY = (
     " sha, refused"
 )
 _MAX_MATCHES = 50
+_MOVES_KEPT = 10_000
 _ZONE = re.compile(r"(?:[Zz]|[+-]\d\d:?(?:\d\d)?)$")
 
 
@@ -80,7 +83,12 @@ class NoteRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoteSummary:
-    """What lists, hits and graphs show of a note; the fields are those of `_SUMMARY`."""
+    """What lists, hits and graphs show of a note; the fields are those of `_SUMMARY`.
+
+    Attributes:
+        created: by its header or its file's name, ISO 8601; empty if neither tells.
+        modified: of the last change of the file, UTC.
+    """
 
     path: str
     id: str | None
@@ -101,14 +109,36 @@ class NoteSummary:
         """The id, or the path of a note without one, as in the journal."""
         return self.id or self.path
 
+    @property
+    def made(self) -> str:
+        """See `made`."""
+        return made(self.created, self.id, self.modified)
+
 
 class NoteOutline(NamedTuple):
     """What filters need; read for all notes in a small part of the time of summaries."""
 
     path: str
+    id: str | None
     created: str
     modified: str
     tags: Sequence[str]
+
+    @property
+    def made(self) -> str:
+        """See `made`."""
+        return made(self.created, self.id, self.modified)
+
+
+def made(created: str, note_id: str | None, modified: str) -> str:
+    """When a note was made, as far as the index tells; ISO 8601, local where it names no zone.
+
+    That is `created`; else what the id says, for the machine's writing changes the file's time.
+    """
+    if created:
+        return created
+    moment = moment_in((note_id or "")[:14]) or datetime.fromisoformat(modified).astimezone()
+    return created_text(moment.replace(tzinfo=None))
 
 
 def with_key(notes: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
@@ -177,6 +207,35 @@ class IndexFiles:
             self._file.rows(sql, (new, _folder(new), number))
             self._file.rows("UPDATE OR REPLACE usage SET note = ? WHERE note = ?", (new, old))
             self._file.rows("UPDATE OR REPLACE attempts SET path = ? WHERE path = ?", (new, old))
+
+    def remember_moves(self, moves: Iterable[tuple[str, str]]) -> None:
+        """Notes have other paths (former, present), or others have theirs; links may have to
+        follow."""
+        present = dict(moves)
+        known = {at: present.get(now, now) for at, now in self._stored_moves().items()}
+        latest = list((known | present).items())[-_MOVES_KEPT:]
+        self._file.set_meta("moves", json.dumps(dict(latest), ensure_ascii=False))
+        self._file.set_meta("links_follow", "")
+
+    def moves(self) -> Mapping[str, str]:
+        """Present paths by the former ones that are known."""
+        # What the journal says is also known after the index was made anew.
+        sql = (
+            "SELECT DISTINCT e.record ->> '$.path', n.path FROM events e JOIN notes n"
+            " ON n.id = e.note WHERE e.record ->> '$.path' <> n.path"
+        )
+        return self._stored_moves() | dict(self._file.rows(sql))
+
+    def _stored_moves(self) -> dict[str, str]:
+        return dict(json.loads(self._file.meta("moves") or "{}"))
+
+    def links_follow(self) -> bool:
+        """Whether the machine's links have followed all moves."""
+        return bool(self._file.meta("links_follow"))
+
+    def set_links_follow(self) -> None:
+        """They have."""
+        self._file.set_meta("links_follow", "1")
 
     def forget(self, path: str) -> None:
         """Remove a note that is gone."""
@@ -248,11 +307,11 @@ class IndexNotes:
 
     def outlines(self) -> Iterator[NoteOutline]:
         """All notes, in brief."""
-        rows = self._file.rows("SELECT path, created, modified, tags FROM notes")
+        rows = self._file.rows("SELECT path, id, created, modified, tags FROM notes")
         # Many notes have the same tags.
-        tags = {text: json.loads(text) for text in {row[3] for row in rows}}
-        for path, created, modified, text in rows:
-            yield NoteOutline(path, created, modified, tags[text])
+        tags = {text: json.loads(text) for text in {row[-1] for row in rows}}
+        for *values, text in rows:
+            yield NoteOutline._make((*values, tags[text]))
 
     def find(self, name: str) -> list[NoteSummary]:
         """Notes by id, path, file name, title, alias, or a prefix of the id."""

@@ -82,6 +82,7 @@ def synchronise(
     added: list[str] = []
     changed: list[str] = []
     moved: list[tuple[str, str]] = []
+    swapped = False
     for start in range(0, len(stale), BATCH):
         chunk = stale[start : start + BATCH]
         records = _read_records(ports, chunk, problems)
@@ -105,6 +106,8 @@ def synchronise(
                     continue
                 else:
                     changed.append(path)
+                # Another note is at the path, which may be one that links lead to.
+                swapped |= record.note.id not in (None, before.id if before else None)
                 ports.index.files.store(record)
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
@@ -118,6 +121,9 @@ def synchronise(
         with ports.index.changing():
             for path in removed:
                 ports.index.files.forget(path)
+    if moved or swapped:
+        with ports.index.changing():
+            ports.index.files.remember_moves(moved)
     _record_hand_edits(ports, [*changed, *(new for _, new in moved)], problems)
     return SyncReport(
         added=tuple(added),
@@ -206,7 +212,9 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
 
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
     """What the index stores of a note, from its bytes alone."""
+    from amem_cli.language.dates import created_text
     from amem_cli.markdown.links import find_hashtags, find_links, merge_tags, parse_link
+    from amem_cli.notes.creation_date import date_in_header, date_in_name
     from amem_cli.notes.note import parse_note
     from amem_cli.notes.passages import split_passages
 
@@ -215,6 +223,8 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     if content.cut:
         why = "is larger than 2 MiB; its beginning is searchable, it is never edited"
         note = replace(note, refused=Problem(path, 0, why))
+    if not note.created and (made := date_in_header(content.raw) or date_in_name(path)):
+        note = replace(note, created=created_text(made))
     file = KnownFile(size, mtime_ns, ctime_ns, inode, scanned_ns, content.sha, note.id)
     modified = datetime.fromtimestamp(mtime_ns / 1e9, tz=timezone.utc)
     written = [

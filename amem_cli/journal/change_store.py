@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
+WRITE_LOCK = "write.lock"
 LOCK_SECONDS = 60.0
 # The field of an event that names the program that asked for the change.
 CLIENT = "client"
@@ -53,6 +55,7 @@ class ChangeStore:
     Args:
         applied: receives every completed change, also one that a killed process began.
         client: name of the program that the journal records with each event; empty for none.
+        notify: told once if an intent cannot be deleted after its change was made.
     """
 
     def __init__(
@@ -62,11 +65,13 @@ class ChangeStore:
         *,
         applied: Applied | None = None,
         client: Callable[[], str] = str,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         self._vault = vault
         self._journal = journal
         self._applied = applied or (lambda writes, events: None)
         self._client = client
+        self._notify = notify
         self._review = vault.state_folder / "review"
         self._intents = vault.state_folder / "intents"
         self._locks: dict[str, BaseFileLock] = {}
@@ -81,7 +86,7 @@ class ChangeStore:
         from filelock import Timeout
 
         try:
-            held = self._hold("write.lock", LOCK_SECONDS)
+            held = self._hold(WRITE_LOCK, LOCK_SECONDS)
         except Timeout:
             raise SettingsError(
                 "another amem process is writing to this vault", hint="Try again in a moment."
@@ -193,6 +198,11 @@ class ChangeStore:
         problems: list[Problem] = []
         with self.locked():
             for path in list(own_files(self._intents, "*.json")):
+                if not path.stat().st_size:
+                    # What was told when it was left is not told again.
+                    with contextlib.suppress(OSError):
+                        path.unlink()
+                    continue
                 try:
                     step = _read_intent(path)
                 except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -200,13 +210,19 @@ class ChangeStore:
                         Problem(f".amem/intents/{path.name}", 0, f"unreadable: {error}")
                     )
                     # Set aside, or every command to come would report it again.
-                    path.rename(path.with_suffix(".unreadable"))
+                    with contextlib.suppress(OSError):
+                        path.rename(path.with_suffix(".unreadable"))
                     continue
                 problems.extend(self._settle(step, path))
         return problems
 
     def _settle(self, step: _Step, intent: Path) -> list[Problem]:
         """Finish a change or revert it; its intent stays if neither is possible yet."""
+        missing = self._missing(step.events)
+        if step.events and not missing:
+            # The journal comes last: all was written, and what differs now was changed since.
+            self._complete(step, intent)
+            return []
         states = [(write, self._state(write)) for write in step.writes]
         if all(state != "other" for _, state in states):
             try:
@@ -214,10 +230,8 @@ class ChangeStore:
                     if state == "before":
                         self._write(write)
                 self._keep_proposals(step.proposed)
-                self._append_missing(step.events)
-                self._drop_proposals(step.decided)
-                self._applied(step.writes, step.events)
-                self._drop(intent)
+                self._journal.append(missing)
+                self._complete(step, intent)
                 return []
             except (AmemError, FileExistsError) as error:
                 # A change without events reverts another one.
@@ -239,12 +253,19 @@ class ChangeStore:
             if state == "other"
         ]
 
-    def _append_missing(self, events: Sequence[Event]) -> None:
-        # The kill may have come after the append; no event may be there twice.
+    def _complete(self, step: _Step, intent: Path) -> None:
+        self._drop_proposals(step.decided)
+        self._applied(step.writes, step.events)
+        self._drop(intent)
+
+    def _missing(self, events: Sequence[Event]) -> list[Event]:
+        """Those that the journal lacks; a kill may have come after the append."""
         known = {event.id for file in self._journal.read_new({}, []).files for event in file.events}
-        self._journal.append([event for event in events if event.id not in known])
+        return [event for event in events if event.id not in known]
 
     def _state(self, write: NoteWrite) -> str:
+        if write.source:
+            return self._state_of_move(write)
         if not self._vault.exists(write.path):
             gone = "after" if write.after is None else "other"
             return "before" if write.before is None else gone
@@ -256,7 +277,24 @@ class ChangeStore:
             return "after"
         return "before" if raw == write.before else "other"
 
+    def _state_of_move(self, write: NoteWrite) -> str:
+        def raw(path: str) -> bytes | None:
+            return self._vault.read(path).raw if self._vault.exists(path) else None
+
+        try:
+            left, arrived = raw(write.source), raw(write.path)
+        except AmemError:
+            return "other"
+        if left is None and arrived == write.after:
+            return "after"
+        # The file has its new name, but not its new bytes yet: `_write` does the rest.
+        is_between = left is None and arrived == write.before
+        return "before" if is_between or (left == write.before and arrived is None) else "other"
+
     def _write(self, write: NoteWrite) -> None:
+        if write.source:
+            self._move(write)
+            return
         if write.after is None:
             if write.before is None or self._vault.read(write.path).raw != write.before:
                 raise WriteConflict(f"{write.path} changed meanwhile")
@@ -264,6 +302,21 @@ class ChangeStore:
             return
         expected = None if write.before is None else sha256(write.before)
         self._vault.write(write.path, write.after, expected=expected)
+
+    def _move(self, write: NoteWrite) -> None:
+        assert write.before is not None and write.after is not None
+        if self._vault.exists(write.source):
+            if self._vault.read(write.source).raw != write.before:
+                raise WriteConflict(f"{write.source} changed meanwhile")
+            self._vault.move(write.source, write.path)
+        if write.before == write.after:
+            return
+        try:
+            self._vault.write(write.path, write.after, expected=sha256(write.before))
+        except AmemError:
+            with contextlib.suppress(AmemError, FileExistsError):
+                self._vault.move(write.path, write.source)
+            raise
 
     def _take_back(self, done: Sequence[NoteWrite]) -> list[NoteWrite]:
         """Restore notes, except those that somebody edited meanwhile.
@@ -290,7 +343,12 @@ class ChangeStore:
     def _keep_intent(self, step: _Step) -> Path:
         record = {
             "writes": [
-                {"path": write.path, "before": _packed(write.before), "after": _packed(write.after)}
+                {
+                    "path": write.path,
+                    "before": _packed(write.before),
+                    "after": _packed(write.after),
+                    "source": write.source,
+                }
                 for write in step.writes
             ],
             "events": [to_record(event) for event in step.events],
@@ -309,8 +367,20 @@ class ChangeStore:
         return path
 
     def _drop(self, intent: Path) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            intent.unlink()
+        """Delete the intent of a change that is made or reverted; a failure is told, not raised."""
+        try:
+            intent.unlink(missing_ok=True)
+        except OSError as error:
+            # Emptied, it says that nothing is left to do; the commands to come try to delete it.
+            with contextlib.suppress(OSError):
+                os.truncate(intent, 0)
+            if self._notify is not None:
+                self._notify(
+                    f"! .amem/intents/{intent.name} cannot be deleted: {error.strerror}; the change"
+                    " itself is complete, and amem tries again later"
+                )
+            # An import makes hundreds of changes.
+            self._notify = None
         # Durable: an intent that came back after a power cut could revert a complete change.
         sync_folder(self._intents)
 
@@ -366,6 +436,8 @@ class ChangeStore:
 
 
 def _reversed(write: NoteWrite) -> NoteWrite:
+    if write.source:
+        return NoteWrite(write.source, write.after, write.before, write.path)
     return NoteWrite(write.path, write.after, write.before)
 
 
@@ -381,13 +453,18 @@ def _read_intent(file: Path) -> _Step:
     record: dict[str, Any] = json.loads(read_own_file(file, MAX_INTENT_BYTES))
     writes = []
     for item in record["writes"]:
-        path = item["path"]
+        path, source = item["path"], item.get("source", "")
         # An intent in a shared vault may contain anything.
-        if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
-            raise ValueError("it changes something that is no note")
-        path.encode("utf-8")
-        writes.append(NoteWrite(path, _unpacked(item["before"]), _unpacked(item["after"])))
-    if len({write.path for write in writes}) != len(writes):
+        for each in (path, source or path):
+            if not isinstance(each, str) or not each.endswith(".md") or len(each) > MAX_PATH_LENGTH:
+                raise ValueError("it changes something that is no note")
+            each.encode("utf-8")
+        before, after = _unpacked(item["before"]), _unpacked(item["after"])
+        if source and (before is None or after is None):
+            raise ValueError("it moves nothing")
+        writes.append(NoteWrite(path, before, after, source))
+    paths = [path for write in writes for path in (write.path, write.source) if path]
+    if len(set(paths)) != len(paths):
         raise ValueError("it changes one note twice")
     return _Step(
         tuple(writes),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # By these events a note goes to the trash.
 REMOVING = ("remove", "merge")
+# How the reason begins of an event by which links follow a note to another name.
+FOLLOWS = "follows "
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +74,16 @@ class Event:
         time: ISO 8601 with offset.
         kind: `baseline` (the notes a vault had when it was made), `add`, `process` (the memory
             process ended for a text), `construct`, `link`, `evolve`, `edit` (a person's change by
-            a command), `remove`, `merge` (a note went into another, the `trigger`), `undo`,
-            `reject` (a person rejected a proposal), or `release` (a person changed a value of the
-            machine's; it is the person's from then on).
+            a command), `move` (a person's change of `path`), `remove`, `merge` (a note went into
+            another, the `trigger`), `undo`, `reject` (a person rejected a proposal), or `release`
+            (a person changed a value of the machine's; it is the person's from then on).
         by: `machine`, or `person` for a change made through a command.
         note: id of the note; empty if the event is not about one note.
         trigger: id or path of the note whose addition or change caused the event.
         cause: id of the event that caused this one.
         sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
+        waits_for: the model whose part is still to be done, as it gave no answer (`process`).
         known: text hashes that need no process (`baseline`).
         links: records of links as the event left them.
         links_before: former records of links that the event changed, or removed for lack of
@@ -114,6 +117,7 @@ class Event:
     problems: tuple[str, ...] = ()
     sha: str = ""
     text_hash: str = ""
+    waits_for: str = ""
     known: tuple[str, ...] = ()
     review: str = ""
     proposed: tuple[Change, ...] = ()
@@ -285,11 +289,13 @@ class NoteWrite:
     Attributes:
         before: the bytes that `after` was made from; None creates the note.
         after: None moves the note to the trash.
+        source: path that the note has before, if it is moved; empty if it stays where it is.
     """
 
     path: str
     before: bytes | None
     after: bytes | None
+    source: str = ""
 
 
 def event_id(clock: SystemClock, newest: str = "") -> str:

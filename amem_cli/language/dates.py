@@ -6,7 +6,8 @@ import math
 import re
 from calendar import monthrange
 from collections.abc import Callable
-from datetime import date, datetime, timedelta, timezone
+from contextlib import suppress
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 
 from amem_cli.data import lines
@@ -69,6 +70,28 @@ def parse_moment(text: str) -> datetime:
             offset = timedelta(hours=int(match["hours"] or 0), minutes=int(match["minutes"] or 0))
             zone = timezone(-offset if match["sign"] == "-" else offset)
     return datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
+
+
+# Earlier dates are placeholders, such as 0001-01-01.
+_OLDEST = datetime(1800, 1, 1)
+
+
+def moment_in(text: str) -> datetime | None:
+    """A date or a date and time; None for anything else, or if no calendar has it."""
+    try:
+        moment = parse_moment(text) if text else None
+    except (ValueError, OverflowError):
+        return None
+    return moment if moment is not None and moment.replace(tzinfo=None) > _OLDEST else None
+
+
+def local_moment(moment: datetime, zone: tzinfo | None) -> datetime:
+    """The moment by the clock of a time zone and without offset, as Obsidian has dates."""
+    if moment.tzinfo is not None:
+        # On the first and the last day there is, its own clock will do.
+        with suppress(OverflowError):
+            moment = moment.astimezone(zone)
+    return moment.replace(tzinfo=None)
 
 
 def created_text(moment: datetime) -> str:

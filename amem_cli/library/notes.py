@@ -89,7 +89,7 @@ def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
         tags=list(note.tags),
         context=note.context,
         links=links_out(index, summary.path),
-        timestamp=timestamp(summary.created or summary.modified),
+        timestamp=timestamp(summary.made),
         retrieval_count=count,
         last_accessed=timestamp(last),
         evolution_history=[

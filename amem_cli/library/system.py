@@ -359,7 +359,7 @@ def _document(hit: Hit, memory: MemoryNote) -> dict[str, Any]:
         "context": memory.context,
         "keywords": memory.keywords,
         "tags": list(hit.note.tags),
-        "timestamp": timestamp(hit.note.created or hit.note.modified),
+        "timestamp": timestamp(hit.note.made),
         "score": hit.score,
         "is_neighbor": hit.via is not None,
     }

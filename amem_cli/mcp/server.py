@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import quote, unquote
 
 import anyio
 import mcp_types as types
@@ -22,11 +22,13 @@ from mcp_types.jsonrpc import INVALID_PARAMS
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.index.records import Progress
 from amem_cli.mcp import prompts as resources
+from amem_cli.mcp.http import Door, web_server
 from amem_cli.mcp.prompts import PROMPTS
 from amem_cli.mcp.stdio import Wire, open_streams
-from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, prepared
+from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, compact, hint_for_agents, prepared
 from amem_cli.mcp.tools import TOOLS
 from amem_cli.workspace.connection import Caller, ShowProgress, Stopped
+from amem_cli.workspace.documents import Schema
 from amem_cli.workspace.workspace import Workspace
 
 # A model may be silent for a long time; this often a client hears that its call goes on.
@@ -47,10 +49,14 @@ READ_ONLY = " This server is read-only: notes cannot be added or changed."
 
 
 class AgentServer:
-    """Serves one vault to one client."""
+    """Serves vaults to agents.
 
-    def __init__(self, workspace: Workspace, policy: Policy) -> None:
-        self._workspace = workspace
+    Args:
+        vaults: by the names that agents have for them; the first is meant where none is named.
+    """
+
+    def __init__(self, vaults: Mapping[str, Workspace], policy: Policy) -> None:
+        self._vaults = vaults
         self._policy = policy
         # Calls that wait for the language model take no thread from the others.
         self._quick = ThreadPoolExecutor(QUICK_THREADS, "amem-mcp")
@@ -58,12 +64,28 @@ class AgentServer:
         self._waiting = 0
 
     async def serve(self, wire: Wire) -> None:
-        """Serve until the client closes its end, or a signal ends the process."""
-        server = Server(
+        """Serve one client until it closes its end, or a signal ends the process."""
+        server = self._protocol()
+        async with open_streams(wire) as (incoming, outgoing):
+            with anyio.CancelScope() as scope:
+                _end_on_signals(scope.cancel)
+                await server.run(incoming, outgoing, server.create_initialization_options())
+
+    async def serve_http(self, door: Door) -> None:
+        """Serve clients on this machine over HTTP until a signal ends the process."""
+        web, end = web_server(self._protocol(), door)
+        _end_on_signals(end)
+        await web.serve(sockets=[door.listener])
+
+    def _protocol(self) -> Server[Any]:
+        instructions = INSTRUCTIONS + ("" if self._policy.writes else READ_ONLY)
+        if len(self._vaults) > 1:
+            instructions += f" There are several vaults: {', '.join(self._vaults)}."
+        return Server(
             "amem",
             version=version("amem-cli"),
             title="amem: the user's notes",
-            instructions=INSTRUCTIONS + ("" if self._policy.writes else READ_ONLY),
+            instructions=instructions,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -72,16 +94,13 @@ class AgentServer:
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
         )
-        async with open_streams(wire) as (incoming, outgoing):
-            with anyio.CancelScope() as scope:
-                _end_on_signals(scope.cancel)
-                await server.run(incoming, outgoing, server.create_initialization_options())
 
     def end(self) -> None:
-        """Let the work at hand come to its end, the model's part cut short, and close the vault."""
+        """Let the work at hand end, the model's part cut short, and close the vaults."""
         for threads in (self._quick, self._slow):
             threads.shutdown(wait=False, cancel_futures=True)
-        self._workspace.close(ENDING_SECONDS)
+        for workspace in self._vaults.values():
+            workspace.close(ENDING_SECONDS)
 
     def _refusal(self, tool: Tool) -> str:
         """Why the tool is not offered; empty if it is."""
@@ -91,9 +110,23 @@ class AgentServer:
             return "notes can be deleted only if the server was started with --allow-delete"
         return ""
 
+    def _offered(self) -> dict[str, Tool]:
+        return {name: tool for name, tool in TOOLS.items() if not self._refusal(tool)}
+
+    def _hint(self, error: AmemError) -> str:
+        return hint_for_agents(error.hint, self._offered())
+
     async def _list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
-        offered = [_described(tool) for tool in TOOLS.values() if not self._refusal(tool)]
-        return types.ListToolsResult(tools=offered)
+        tools = [_described(tool, self._takes(tool)) for tool in self._offered().values()]
+        return types.ListToolsResult(tools=tools)
+
+    def _takes(self, tool: Tool) -> Schema:
+        """What the tool takes; who serves one vault pays for no word about several."""
+        if len(self._vaults) == 1:
+            return tool.takes
+        names = [*self._vaults]
+        vault = {"type": "string", "enum": names, "default": names[0]}
+        return {**tool.takes, "properties": {**tool.takes["properties"], "vault": vault}}
 
     async def _call_tool(
         self, ctx: Any, params: types.CallToolRequestParams
@@ -106,15 +139,28 @@ class AgentServer:
         if refusal:
             return _failed(f"{tool.name} is refused: {refusal}")
         try:
-            given = prepared(tool.takes, params.arguments or {})
+            given = prepared(self._takes(tool), params.arguments or {})
+            workspace = self._vault(given.pop("vault", ""))
             threads = self._slow if tool.asks_model else self._quick
-            document = await self._done(ctx, lambda: tool.run(self._workspace, given), threads)
+            document = await self._done(ctx, workspace, lambda: tool.run(workspace, given), threads)
         except AmemError as error:
             # A result, not an error of the protocol: the model reads it and can correct its call.
-            return _failed(f"{error.message}\n{error.hint}".strip())
+            return _failed(f"{error.message}\n{self._hint(error)}".strip())
         return _succeeded(document)
 
-    async def _done(self, ctx: Any, work: Callable[[], Any], threads: ThreadPoolExecutor) -> Any:
+    def _vault(self, name: str) -> Workspace:
+        """The vault of this name, the first for none; `UsageError` if there is none of it."""
+        if name and name not in self._vaults:
+            raise UsageError(f"no vault {name[:100]!r}", hint=f"One of: {', '.join(self._vaults)}.")
+        return self._vaults[name] if name else next(iter(self._vaults.values()))
+
+    async def _done(
+        self,
+        ctx: Any,
+        workspace: Workspace,
+        work: Callable[[], Any],
+        threads: ThreadPoolExecutor,
+    ) -> Any:
         """The result of a call's work, done in a thread; it ends early if nobody waits for it."""
         if self._waiting >= WAITING_CALLS:
             raise UsageError("too many calls at once", hint="Wait for the answers.")
@@ -126,7 +172,7 @@ class AgentServer:
                     sees_private=self._policy.sees_private,
                     client=_client_of(ctx),
                 )
-                future = threads.submit(self._result, caller, work)
+                future = threads.submit(self._result, workspace, caller, work)
                 try:
                     result = await asyncio.wrap_future(future)
                 except asyncio.CancelledError:
@@ -140,9 +186,9 @@ class AgentServer:
             raise result
         return result
 
-    def _result(self, caller: Caller, work: Callable[[], Any]) -> Any:
+    def _result(self, workspace: Workspace, caller: Caller, work: Callable[[], Any]) -> Any:
         try:
-            with self._workspace.call(caller):
+            with workspace.call(caller):
                 return work()
         except AmemError as error:
             return error
@@ -156,11 +202,28 @@ class AgentServer:
     async def _list_resources(
         self, ctx: Any, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        cursor = params.cursor if params is not None else None
-        listed, following = await self._read(ctx, lambda: resources.page(self._workspace, cursor))
+        cursor = (params.cursor if params is not None else None) or "0:"
+        # The vault's number, then the cursor within it.
+        number, _, inner = cursor.partition(":")
+        names = [*self._vaults]
+        if not number.isdecimal() or int(number) >= len(names):
+            raise MCPError(INVALID_PARAMS, "this cursor is not one that resources/list gave")
+        name, last = names[int(number)], int(number) + 1 == len(names)
+        workspace, suffix = self._vault(name), self._suffix(name)
+        listed, following = await self._read(
+            ctx, workspace, lambda: resources.page(workspace, inner or None, suffix)
+        )
+        if following is not None:
+            following = f"{number}:{following}"
+        elif not last:
+            following = f"{int(number) + 1}:"
         return types.ListResourcesResult(
             resources=[types.Resource(**each) for each in listed], next_cursor=following
         )
+
+    def _suffix(self, name: str) -> str:
+        """What follows the addresses of a vault's resources, if there are several vaults."""
+        return f"{resources.OF_VAULT}{quote(name, safe='')}" if len(self._vaults) > 1 else ""
 
     async def _list_templates(self, ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
@@ -176,16 +239,21 @@ class AgentServer:
         self, ctx: Any, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        text = await self._read(ctx, lambda: resources.contents(self._workspace, uri))
+        address, _, name = uri.partition(resources.OF_VAULT)
+        try:
+            workspace = self._vault(unquote(name))
+        except UsageError as error:
+            raise MCPError(INVALID_PARAMS, f"{error.message} {error.hint}") from None
+        text = await self._read(ctx, workspace, lambda: resources.contents(workspace, address))
         contents = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[contents])
 
-    async def _read(self, ctx: Any, work: Callable[[], Any]) -> Any:
+    async def _read(self, ctx: Any, workspace: Workspace, work: Callable[[], Any]) -> Any:
         """The result of work that fails with an error of the protocol."""
         try:
-            return await self._done(ctx, work, self._quick)
+            return await self._done(ctx, workspace, work, self._quick)
         except AmemError as error:
-            raise MCPError(INVALID_PARAMS, f"{error.message} {error.hint}".strip()) from None
+            raise MCPError(INVALID_PARAMS, f"{error.message} {self._hint(error)}".strip()) from None
 
     async def _list_prompts(self, ctx: Any, params: Any) -> types.ListPromptsResult:
         return types.ListPromptsResult(
@@ -277,18 +345,17 @@ def client_name(name: str, version: str = "") -> str:
     return " ".join(plain[:CLIENT_CHARACTERS].split()) or "unnamed"
 
 
-def _described(tool: Tool) -> types.Tool:
+def _described(tool: Tool, takes: Schema) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.takes,
-        output_schema=tool.result_schema,
+        input_schema=takes,
         annotations=types.ToolAnnotations(
-            title=tool.title,
             read_only_hint=not tool.writes,
-            destructive_hint=tool.writes and tool.overwrites,
-            idempotent_hint=not tool.writes or tool.repeatable,
+            # Of a tool that only reads, the protocol takes neither for meaningful.
+            destructive_hint=tool.overwrites if tool.writes else None,
+            idempotent_hint=tool.repeatable or None,
             open_world_hint=False,
         ),
     )
@@ -296,8 +363,8 @@ def _described(tool: Tool) -> types.Tool:
 
 def _succeeded(document: dict[str, Any]) -> types.CallToolResult:
     # As text too, for clients that do not read structured content.
-    text = json.dumps(document, ensure_ascii=False)
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=document)
+    content = types.TextContent(text=compact(document))
+    return types.CallToolResult(content=[content], structured_content=document)
 
 
 def _failed(message: str) -> types.CallToolResult:
@@ -318,11 +385,11 @@ def _end_on_signals(end: Callable[[], None]) -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def run(workspace: Workspace, policy: Policy, wire: Wire) -> None:
-    """Serve a vault over the wire until it ends."""
-    server = AgentServer(workspace, policy)
+def run(vaults: Mapping[str, Workspace], policy: Policy, way: Wire | Door) -> None:
+    """Serve vaults over the wire, or at the door, until that ends."""
+    server = AgentServer(vaults, policy)
     try:
-        asyncio.run(server.serve(wire))
+        asyncio.run(server.serve(way) if isinstance(way, Wire) else server.serve_http(way))
     finally:
         server.end()
         sys.stderr.flush()

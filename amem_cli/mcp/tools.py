@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import UsageError
 from amem_cli.journal.change_store import CLIENT
-from amem_cli.mcp.tool import Arguments, described
-from amem_cli.search.search import Filters
+from amem_cli.mcp.tool import Arguments, compact, described
+from amem_cli.search.search import Filters, Hit
 from amem_cli.workspace import documents as json
 from amem_cli.workspace.documents import (
     COUNT,
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.workspace.workspace import Added, Updated, Workspace
 
-# How much an agent gets at once.
+# How much an agent gets at once. Of a search so many characters for each direct hit, with the notes
+# linked to it: five are 1,200 tokens, at four characters a token.
+_HIT_CHARACTERS = 880
 _LINKED = 100
 _TAGS = 50
 
@@ -58,14 +61,57 @@ def _day(text: str | None, name: str, end: int) -> datetime | None:
         ) from None
 
 
+SEARCHED = {
+    **json.within("found", json.SEARCH),
+    "left_out": COUNT.about("notes linked to the hits for which there was no room"),
+}
+
+
+def _search(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+    found = workspace.search(**_filtered(given))
+    hits = list(found.hits)
+    room = _HIT_CHARACTERS * given["limit"]
+    # An agent pays for every word. It reads a note whole where a hit is promising.
+    for longest in (240, 160, 100, 60, 30):
+        hits = [_outlined(hit, longest) for hit in found.hits]
+        if _size_of(hits) <= room:
+            break
+    while _size_of(hits) > room and hits[-1].via is not None:
+        hits.pop()
+    left_out = len(found.hits) - len(hits)
+    return {"found": replace(found, hits=tuple(hits)), "left_out": left_out}
+
+
+def _outlined(hit: Hit, longest: int) -> Hit:
+    words = max(1, longest // 24)
+    note = replace(
+        hit.note,
+        title=json.cut(hit.note.title, max(60, longest)),
+        context=json.cut(hit.note.context, longest),
+        keywords=hit.note.keywords[:words],
+        tags=hit.note.tags[:words],
+    )
+    return replace(
+        hit,
+        note=note,
+        snippet=json.cut(hit.snippet, longest),
+        marks=(),
+        superseded_by=hit.superseded_by[:words],
+        contradicted_by=hit.contradicted_by[:words],
+    )
+
+
+def _size_of(hits: Sequence[Hit]) -> int:
+    """Characters of their JSON."""
+    return len(compact([json.document(json.HIT, hit, bounded=True) for hit in hits]))
+
+
 ANSWER = {
     "question": TEXT,
     "answer": NAME.of("text"),
     "held": FLAG.about("false: the notes do not hold an answer"),
     "how": json.choice("model", "extract", "nothing"),
-    "sources": json.listed(
-        {**json.NAMED, "created": NAME, "quote": NAME, "line": COUNT}, "citations"
-    ),
+    "sources": json.listed(json.without(json.CITATION, "via"), "citations"),
     "shown": json.listed(json.NAMED).about("notes that were looked at"),
     "model": NAME_OR_NULL,
     "problems": NAMES,
@@ -348,6 +394,40 @@ def _update(workspace: Workspace, given: Arguments) -> Updated:
     return workspace.update(note, edits, append=append, revision=revision, wait=given["wait"])
 
 
+def _edit(workspace: Workspace, given: Arguments) -> Updated:
+    from amem_cli.editing.edit_text import TextEdit
+
+    edit = TextEdit(given["replacement"], given["find"] or "", given["section"] or "")
+    note = workspace.note(given["note"])
+    return workspace.edit_text(note, edit, revision=given["revision"], wait=given["wait"])
+
+
+MOVED = {
+    "source": NAME.about("where it was"),
+    "path": NAME,
+    "followed": NAMES.about("notes whose links follow"),
+    "left": TEXTS.about("why links of other notes do not"),
+    "event": NAME.about("id for undo"),
+}
+
+
+LINKED = {
+    "source": json.record(json.NAMED),
+    "target": json.record(json.NAMED),
+    "changed": FLAG.about("false: it was so already"),
+}
+
+
+def _link(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+    source, target = workspace.note(given["note"]), workspace.note(given["target"])
+    if given["remove"]:
+        changed = workspace.unlink(source, target)
+    else:
+        relation, reason = given["relation"], given["reason"] or ""
+        changed = workspace.link(source, target, relation=relation, reason=reason)
+    return {"source": source, "target": target, "changed": changed}
+
+
 EVOLVED = {
     "notes": json.listed(_OUTCOME),
     "review": _REVIEW,
@@ -391,7 +471,7 @@ DELETED = {
 
 TOOLS = described(
     {
-        "search": (json.SEARCH, lambda workspace, given: workspace.search(**_filtered(given))),
+        "search": (SEARCHED, _search),
         "ask": (ANSWER, lambda workspace, given: workspace.ask(**_filtered(given))),
         "read": (NOTE_PART, _read),
         "related": (RELATED, _related),
@@ -400,6 +480,12 @@ TOOLS = described(
         "stats": (SUMMARY, vault_summary),
         "add": (ADDED, _add),
         "update": (UPDATED, _update),
+        "edit": (UPDATED, _edit),
+        "move": (
+            MOVED,
+            lambda workspace, given: workspace.move(workspace.note(given["note"]), given["name"]),
+        ),
+        "link": (LINKED, _link),
         "evolve": (EVOLVED, _evolve),
         "undo": (UNDONE, lambda workspace, given: workspace.undo(**given)),
         "delete": (

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from amem_cli.errors import AmemError, BudgetSpent, NotFoundError
+from amem_cli.errors import AmemError, BudgetSpent, ModelError, NotFoundError
 from amem_cli.index.records import Progress
-from amem_cli.memory.outcome import Outcome
+from amem_cli.memory.outcome import ANALYZER, Outcome
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
+from amem_cli.models.ports import UnavailableModel
 
 BREAKER_AFTER = 3
 # A command that waits for its turn, as `amem add`, looks for it about twenty times a second.
@@ -26,6 +27,7 @@ class EvolveBatch:
 
     Attributes:
         asked: the user named these notes; else it skips those that others finished meanwhile.
+        settled: leave notes that a person may still be editing.
         begin, progress: called before a note's turn with its path, and after it.
         reached, elsewhere: notes that have had their turn; those that other processes finished.
         stopped: why the rest is not tried, as a line and a hint; empty if all were.
@@ -34,6 +36,7 @@ class EvolveBatch:
     process: MemoryProcess
     paths: Sequence[str]
     asked: bool = False
+    settled: bool = False
     dry_run: bool = False
     begin: Callable[[str], None] = lambda path: None
     progress: Progress = lambda done, total: None
@@ -41,11 +44,15 @@ class EvolveBatch:
     elsewhere: int = 0
     stopped: tuple[str, ...] = ()
     _failures: int = 0
+    _was_missed: bool = False
     _last_error: str = ""
     _held_since: float = 0.0
 
     def outcomes(self) -> Generator[Outcome, None, None]:
-        """Process the notes; one bad note stops nothing, a dead model or a full disk does."""
+        """Process the notes; one bad note stops nothing, a full disk does.
+
+        A dead model is soon not asked any more; the analyzer stands in, and `stopped` says so.
+        """
         self._held_since = time.monotonic()
         for path in self.paths:
             self.begin(path)
@@ -65,9 +72,12 @@ class EvolveBatch:
             if time.monotonic() - self._held_since > SECONDS_WITHOUT_A_TURN:
                 time.sleep(TURN_SECONDS)
                 self._held_since = time.monotonic()
+        model = self.process.model
+        if isinstance(model, UnavailableModel) and self._was_missed:
+            self.stopped = (model.error.message, model.error.hint)
 
     def all_outcomes(self) -> list[Outcome]:
-        """The same at once; if a dead model stops the run, the rest have an outcome as well."""
+        """The same at once; if something stops the run, the rest have an outcome as well."""
         outcomes = list(self.outcomes())
         rest = self.paths[self.reached :]
         return [
@@ -83,7 +93,7 @@ class EvolveBatch:
                 if not asked and process.is_finished(path):
                     return None
                 outcome = process.run(
-                    path, asked=asked, dry_run=self.dry_run, only_pending=not asked
+                    path, asked=not self.settled, dry_run=self.dry_run, only_pending=not asked
                 )
         # Not a failure of the note: the run stops, and goes on another day.
         except BudgetSpent:
@@ -95,10 +105,22 @@ class EvolveBatch:
             self._count_failure(error.message == self._last_error, error.message, error.hint)
             return waiting_outcome(process.ports, path, (error.message, error.hint))
         if outcome.failed:
-            self._count_failure(True, *(outcome.problems[:2] or ("the model does not answer",)))
+            self._count_model_failure(outcome)
         else:
             self._failures, self._last_error = 0, ""
         return outcome
+
+    def _count_model_failure(self, outcome: Outcome) -> None:
+        self._failures += 1
+        model = self.process.model
+        self._was_missed = self._was_missed or isinstance(model, UnavailableModel)
+        if self._failures == BREAKER_AFTER and not isinstance(model, UnavailableModel):
+            said, hint = (*outcome.problems, "", "")[:2]
+            reason = said.partition(f"; {ANALYZER}")[0]
+            message = f"{BREAKER_AFTER} notes in a row failed: {reason}"
+            name = "" if model is None else model.name
+            dead = UnavailableModel(ModelError(message, hint=hint), name, is_given_up=True)
+            self.process = replace(self.process, model=dead)
 
     def _count_failure(self, is_another: bool, message: str, hint: str = "") -> None:
         self._failures = self._failures + 1 if is_another else 1

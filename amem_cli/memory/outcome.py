@@ -5,6 +5,7 @@ A `NoteAnalysis` is what the steps propose; an `Outcome` is what the process did
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import astuple, dataclass, field, replace
 from operator import add
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -128,7 +129,8 @@ class Outcome:
         changed_links: links made earlier that were updated or removed.
         proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
-        failed: the model gave no answer.
+        failed: the model gave no answer; the analyzer stood in for it.
+        unsettled: a person may still be editing the note, so it waits.
         problems: what went wrong or was replaced, one line each.
     """
 
@@ -143,6 +145,7 @@ class Outcome:
     proposed: tuple[Proposal, ...] = ()
     pending: bool = False
     failed: bool = False
+    unsettled: bool = False
     problems: tuple[str, ...] = ()
     model: str = ""
     use: ModelUse = ModelUse()
@@ -162,12 +165,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Metadata for the note."""
+    """Metadata for the note.
+
+    Attributes:
+        replaces: names of fields whose present value goes; the others are only filled.
+    """
 
     metadata: Metadata = field(default_factory=Metadata)
     step: Step = Step()
     reason: str = ""
     problems: tuple[str, ...] = ()
+    replaces: Collection[str] = ()
 
 
 def filled(present: Described, values: Metadata) -> Described:
@@ -203,6 +211,7 @@ class NoteAnalysis:
     """What the steps propose for one version of a note.
 
     Attributes:
+        waits_for: the model that the analyzer stands in for; empty if the note is done with this.
         updates_by_text: updates of its own links that its new text calls for, by the analyzer.
     """
 
@@ -210,6 +219,7 @@ class NoteAnalysis:
     linking: Linking
     model: str
     updates_by_text: tuple[LinkUpdate, ...] = ()
+    waits_for: str = ""
 
     @property
     def use(self) -> ModelUse:

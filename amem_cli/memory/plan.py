@@ -136,6 +136,7 @@ class ProcessPlan:
             cause=events[-1].id if events else "",
             model=analysis.model,
             text_hash=text_hash(content.raw),
+            waits_for=analysis.waits_for,
             problems=analysis.problems,
             **_costs(analysis.use),
         )
@@ -197,7 +198,7 @@ class ProcessPlan:
         fields: dict[str, FieldValue] = {
             name: getattr(step.metadata, name)
             for name in METADATA_FIELDS
-            if not getattr(note, name) and getattr(step.metadata, name)
+            if (name in step.replaces or not getattr(note, name)) and getattr(step.metadata, name)
         }
         event = self._event("construct", step.step, reason=step.reason, problems=step.problems)
         self.note.change(fields, event)

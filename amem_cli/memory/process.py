@@ -2,7 +2,8 @@
 
 `MemorySteps` analyses and writes nothing: it asks the language model if there is one and it may
 read the note; every answer is checked, asked for once more, and replaced by the offline analyzer's
-value if it fails again. `MemoryProcess` records what comes of it.
+value if it fails again. `MemoryProcess` records what comes of it. For a model that gives no answer
+at all the analyzer stands in, and the note stays pending; a later answer replaces these values.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from amem_cli.memory.outcome import (
 )
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.relink import with_links_updated
+from amem_cli.models.ports import UnavailableModel
 from amem_cli.notes.names import is_linkable
 from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note, parse_note
 
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from amem_cli.analyzer.link_evidence import LinkCandidate
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteSummary
+    from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
     from amem_cli.memory.link import LinkQuestion
     from amem_cli.models.ports import Encoder, LanguageModel, Vectors
@@ -158,11 +161,15 @@ class MemorySteps:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
         unlinked = self.index.link_history.unlinked(note.path)
+        summary = self.index.notes.summary(note.path)
+        dated = replace(note, created=summary.made) if summary else note
+        is_dated = summary is None or bool(summary.created)
         older = [
             each
             for each in near_notes(self.index, note.path, text, vector, weighed)
-            # A note without a date counts as old.
-            if (not each.created or each.created <= note.created)
+            if each.created <= dated.created
+            # Files copied at once are linked in the order in which they are processed.
+            and (is_dated or each.created != dated.created or each.path < note.path)
             and is_linkable(each.path)
             # Nothing of a private note spreads: a link names it, a model repeats its words.
             and (note.private or not each.private)
@@ -173,7 +180,7 @@ class MemorySteps:
             return Linking(), None
         suggestions = partial(
             link_suggestions,
-            note,
+            dated,
             older,
             document_frequency=self.index.text.document_frequency,
             total=self.index.notes.count(),
@@ -239,10 +246,11 @@ class MemoryProcess:
     def run(
         self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
     ) -> Outcome:
-        """Process one note; if the model fails, it is pending and the outcome says why.
+        """Process one note; if the model gives no answer, the analyzer stands in, the note stays
+        pending and the outcome says why.
 
         Args:
-            asked: the user named this note, so it need not have settled.
+            asked: somebody waits for it, so the note need not have settled.
             dry_run: report what would change and write nothing.
             only_pending: leave a note that another process has finished meanwhile, and report what
                 that one made of it.
@@ -279,10 +287,11 @@ class MemoryProcess:
             place = f"a merge conflict in line {conflict} of the text"
             return waiting((place, "Resolve it, and save."))
         if not asked and not self._is_settled(content, note):
-            return waiting(("is being edited; it will be done later",))
+            problem = "is being edited; it will be done later"
+            return replace(waiting((problem,)), unsettled=True)
         try:
             self._try_on(content, note)
-            analysis = self._analyse(note, text_hash(content.raw))
+            analysis, failure = self._analysed(note, text_hash(content.raw))
             outcome = self._record(content, analysis, dry_run=dry_run, only_pending=only_pending)
         except HeaderRefused as error:
             return waiting((error.message, error.hint), pending=False)
@@ -291,9 +300,6 @@ class MemoryProcess:
         except BudgetSpent:
             # That is no attempt: the note is as ready tomorrow as it is now.
             raise
-        except ModelError as error:
-            self._count_failure(path, error.message)
-            return replace(waiting((error.message, error.hint)), failed=True)
         except NoteInUse as error:
             # Else the model would be asked for the same again at once.
             self._count_failure(path, error.message)
@@ -301,14 +307,41 @@ class MemoryProcess:
         if not dry_run:
             # Later notes find this one by its metadata as well.
             embed_missing(self.ports, self.encoder)
-        return outcome
+        if failure is None:
+            return outcome
+        # A note that the model was not asked about comes before those that it failed with.
+        if not (isinstance(self.model, UnavailableModel) and self.model.is_given_up):
+            self._count_failure(path, failure.message)
+        problems = filter(None, (*outcome.problems, failure.hint))
+        return replace(outcome, pending=True, failed=True, problems=tuple(problems))
+
+    def _analysed(self, note: Note, text_hash: str) -> tuple[NoteAnalysis, ModelError | None]:
+        """The analysis, and why the model gave no answer if the analyzer stands in for it."""
+        try:
+            return self._analyse(note, text_hash), None
+        except (ModelClosed, BudgetSpent):
+            raise
+        except ModelError as error:
+            assert self.model is not None
+            offline = replace(self, model=None, settings=replace(self.settings, trusted=False))
+            analysis = offline._analyse(note, text_hash)
+            said = f"{error.message}; {ANALYZER} stands in, and the note waits for the model"
+            described = replace(analysis.description, problems=(said,))
+            return replace(analysis, description=described, waits_for=self.model.name), error
 
     def _analyse(self, note: Note, text_hash: str) -> NoteAnalysis:
         index, settings = self.ports.index, self.settings
         owned = provenance_of(index, note.id or note.path)
         learned = learned_thresholds(index, learn=settings.learn)
         steps = MemorySteps(index, self.encoder, self.model, settings, learned)
-        analysis = steps.analyse(note, owned)
+        events = index.events.read(note.id or note.path) if self.model is not None else []
+        replaced = stand_in_fields(note, owned, events)
+        bare = replace(note, **{name: type(getattr(note, name))() for name in replaced})
+        analysis = steps.analyse(bare, owned)
+        if replaced:
+            reason = f"the model answers, for which {ANALYZER} had stood in"
+            described = replace(analysis.description, replaces=replaced, reason=reason)
+            analysis = replace(analysis, description=described)
         if not settings.evolve:
             return analysis
         return with_links_updated(
@@ -372,10 +405,34 @@ class MemoryProcess:
             outcome = plan.draft()
             if dry_run:
                 return outcome
+            if analysis.waits_for and len(plan.events()) == 1 and not plan.proposed:
+                # It failed before, and all that can be done without it is done.
+                return outcome
             writes = [write for draft in plan.drafts for write in draft.write()]
             self.ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
             refresh(self.ports, [draft.path for draft in plan.drafts])
         return replace(outcome, id=plan.note.note.id)
+
+
+def stand_in_fields(note: Note, owned: Provenance, events: Sequence[Event]) -> list[str]:
+    """Fields of a note that the analyzer filled while the model gave no answer, and nobody changed
+    since; `events` are the note's, oldest first."""
+    runs: set[str] = set()
+    written: dict[str, object] = {}
+    for event in events:
+        if event.kind == "process":
+            runs = {*runs, event.id} if event.waits_for else set()
+        elif event.kind == "construct" and event.cause in runs:
+            written |= {change.field: change.after for change in event.changes}
+    if not runs:
+        return []
+    present = {"keywords": list(note.keywords), "tags": list(note.tags), "context": note.context}
+    own = {
+        "keywords": owned.keywords.issuperset(note.keywords),
+        "tags": owned.tags.issuperset(note.tags),
+        "context": owned.context == note.context,
+    }
+    return [name for name in written if own.get(name) and written[name] == present[name]]
 
 
 def waiting_outcome(

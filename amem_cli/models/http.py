@@ -46,6 +46,8 @@ class BoundedHttp:
     def __init__(self, *, use_proxies: bool) -> None:
         self._use_proxies = use_proxies
         self._client: httpx.Client | None = None
+        # One for each request under way; set when nobody is to wait for it any more.
+        self._waiting: set[threading.Event] = set()
 
     def request(
         self, method: str, url: str, headers: dict[str, str], seconds: float, body: bytes = b""
@@ -53,19 +55,25 @@ class BoundedHttp:
         """Send a request and read the whole reply in so many seconds, or raise `HttpFault`."""
         client = self.prepare()
         outcome: list[Reply | HttpFault] = []
+        ended = threading.Event()
 
         def attempt() -> None:
             outcome.append(_exchange(client, method, url, headers, body, seconds))
+            ended.set()
 
         # The client's timeouts cover single reads and no name look-up: a dripping server or a
         # silent resolver would hold the caller, so the request has a thread that is left behind.
         worker = threading.Thread(target=attempt, name="amem-http", daemon=True)
+        self._waiting.add(ended)
         worker.start()
-        worker.join(seconds)
-        if worker.is_alive():
+        in_time = ended.wait(seconds)
+        self._waiting.discard(ended)
+        if not in_time:
             # Takes the connection away from a server that never stops talking.
             self.close()
         if not outcome:
+            if in_time:
+                raise HttpFault("the request was stopped")
             limit = f"within {seconds:.0f} s" if seconds >= 1 else "in time"
             raise HttpFault(f"the server did not answer {limit}")
         if isinstance(outcome[0], HttpFault):
@@ -81,8 +89,10 @@ class BoundedHttp:
         return self._client
 
     def close(self) -> None:
-        """Close the connections; a later request opens new ones."""
+        """Close the connections and end requests under way; a later one opens new connections."""
         client, self._client = self._client, None
+        for ended in list(self._waiting):
+            ended.set()
         if client is not None:
             client.close()
 

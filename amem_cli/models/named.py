@@ -46,16 +46,16 @@ def settings_of_model(
     if name == "bundled":
         return _settings("llama.cpp")
     if backend in ("openai", "ollama") or base_url:
-        from amem_cli.models.openai_server import USUAL_SERVERS, check_address, expected_servers
+        from amem_cli.models.open import OLLAMA_URL, OPENAI_URL, usual_url
+        from amem_cli.models.openai_server import check_address
 
         if not name.strip():
             raise UsageError("the model's name is empty", hint="amem model list shows some.")
-        if base_url:
-            check_address(base_url)
-        elif backend == "ollama":
-            ollama = expected_servers(environment)[0]
-            base_url = "" if ollama == USUAL_SERVERS[0] else ollama.url
-        return _settings(backend or "openai", name, base_url)
+        backend = backend or "openai"
+        url = base_url or usual_url(backend, environment)
+        check_address(url)
+        # An address of a variable is kept: without it, texts would go elsewhere one day.
+        return _settings(backend, name, base_url if url in (OLLAMA_URL, OPENAI_URL) else url)
     local = _local(name, ModelStore(environment), progress)
     if local is not None:
         return local

@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from datetime import date
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from amem_cli.errors import BudgetSpent, SettingsError
 from amem_cli.settings import Settings, read_state, user_state_folder, write_state
@@ -19,10 +21,13 @@ from amem_cli.settings import Settings, read_state, user_state_folder, write_sta
 if TYPE_CHECKING:
     from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 
-OLLAMA_URL = "http://127.0.0.1:11434/v1"
+OLLAMA_PORT = 11434
+OLLAMA_URL = f"http://127.0.0.1:{OLLAMA_PORT}/v1"
 OPENAI_URL = "https://api.openai.com/v1"
 # Settings files and options of the person at this machine, who alone may send notes elsewhere.
 OWN_LAYERS = frozenset({"user", "environment", "option"})
+# Where the user's other programs find a backend's server.
+ADDRESS_VARIABLES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_HOST"}
 API_KEY_VARIABLES = ("AMEM_API_KEY", "OPENAI_API_KEY")
 KEYRING_SERVICE = "amem"
 CONSENTS_FILE = "remote-models.json"
@@ -37,8 +42,12 @@ def open_model(
     root: Path,
     origin: Mapping[str, str],
     environment: Mapping[str, str],
+    notify: Callable[[str], None] | None = None,
 ) -> LanguageModel | None:
     """The language model that the settings name.
+
+    Args:
+        notify: told where texts will go, unless the user was told when they chose the server.
 
     Raises:
         SettingsError: the settings are incomplete, would send notes to another machine without
@@ -68,16 +77,15 @@ def open_model(
     from amem_cli.models.http import host_of
     from amem_cli.models.openai_server import OpenAIServerModel
 
-    url = server_url(settings)
+    url = server_url(settings, environment)
     if not settings.llm_model:
         raise SettingsError(
             f"no model named for {url}", hint="amem model use NAME --backend openai"
         )
-    chosen = _server_chosen_here(settings, origin) or consented(
-        root, consent_subject(url, settings.llm_model), environment
-    )
+    told = consented(root, consent_subject(url, settings.llm_model), environment)
+    chosen = told or _server_chosen_here(settings, origin)
     # A key is for the servers that its owner chose, and for no other on this machine either.
-    key = api_key_for(host_of(url), environment) if chosen else None
+    key = api_key_for(host_of(url), environment, settings.llm_backend) if chosen else None
     window = settings.llm_context_tokens if settings.llm_backend == "ollama" else 0
     model = OpenAIServerModel(url, settings.llm_model, api_key=key, ollama_window=window)
     if model.is_remote and not chosen:
@@ -85,17 +93,60 @@ def open_model(
             f"this vault's settings would send notes to {model.name}",
             hint="If you want that on this machine: amem model use, naming the model again.",
         )
+    from_variable = not settings.llm_base_url and url not in (OPENAI_URL, OLLAMA_URL)
+    if notify is not None and not told and (model.is_remote or from_variable):
+        by = f" ({ADDRESS_VARIABLES[settings.llm_backend]})" if from_variable else ""
+        notify(f"texts go to {settings.llm_model} at {urlsplit(url).netloc}{by}")
     return model
 
 
-def server_url(settings: Settings) -> str:
-    """Address of the language model's server; meaningless if the model is a file."""
-    return settings.llm_base_url or default_url(settings.llm_backend)
+def server_url(settings: Settings, environment: Mapping[str, str]) -> str:
+    """Address of the language model's server; meaningless if the model is a file.
+
+    Raises:
+        SettingsError: `OLLAMA_HOST` decides and cannot be read.
+    """
+    return settings.llm_base_url or usual_url(settings.llm_backend, environment)
 
 
-def default_url(backend: str) -> str:
-    """The server of a backend if the settings name none."""
-    return OLLAMA_URL if backend == "ollama" else OPENAI_URL
+def usual_url(backend: str, environment: Mapping[str, str]) -> str:
+    """The server of a backend if the settings name none: that of its variable, else its own.
+
+    Raises:
+        SettingsError: `OLLAMA_HOST` cannot be read.
+    """
+    if backend == "ollama":
+        return _ollama_url(environment.get(ADDRESS_VARIABLES[backend], ""))
+    return environment.get(ADDRESS_VARIABLES["openai"], "").strip() or OPENAI_URL
+
+
+def _ollama_url(host: str) -> str:
+    """Address of the Ollama that `OLLAMA_HOST` names, read as Ollama's own programs read it."""
+    address = host.strip().strip("\"'")
+    try:
+        alone = ip_address(address.strip("[]"))
+    except ValueError:
+        pass
+    else:
+        address = f"[{alone}]" if isinstance(alone, IPv6Address) else str(alone)
+    try:
+        parts = urlsplit(address if "://" in address else f"http://{address}")
+        name, port = parts.hostname or "127.0.0.1", parts.port
+    except ValueError:
+        raise SettingsError(
+            "OLLAMA_HOST is no address", hint="It is such as 127.0.0.1:11434 or https://HOST."
+        ) from None
+    if port is None and "://" not in address:
+        port = OLLAMA_PORT
+    # What listens everywhere is asked on this machine.
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104
+    if ":" in name:
+        name = f"[{name}]"
+    # A name or password stays, so that it is refused like any other.
+    user = parts.netloc.rpartition("@")[0]
+    place = f"{user}@{name}" if user else name
+    path = parts.path.rstrip("/").removesuffix("/v1")
+    return f"{parts.scheme}://{place}{f':{port}' if port else ''}{path}/v1"
 
 
 def _server_chosen_here(settings: Settings, origin: Mapping[str, str]) -> bool:
@@ -137,13 +188,18 @@ def _consents(environment: Mapping[str, str]) -> list[list[str]]:
     return [item for item in consents if isinstance(item, list)] if type(consents) is list else []
 
 
-def api_key_for(host: str, environment: Mapping[str, str]) -> str | None:
+def api_key_for(host: str, environment: Mapping[str, str], backend: str = "openai") -> str | None:
     """The key for a server's host: from the environment, else from the system's keyring.
 
-    The keyring is asked only if the optional package `keyring` is installed; `keyring set amem
-    HOST` puts a key there.
+    `OPENAI_API_KEY` is for the host of `OPENAI_BASE_URL` alone if that is set, and never for an
+    Ollama. The keyring is asked only if the optional package `keyring` is installed; `keyring set
+    amem HOST` puts a key there.
     """
-    for name in API_KEY_VARIABLES:
+    from amem_cli.models.http import host_of
+
+    owner = environment.get(ADDRESS_VARIABLES["openai"], "").strip()
+    is_openai = backend == "openai" and (not owner or host_of(owner) == host)
+    for name in API_KEY_VARIABLES if is_openai else API_KEY_VARIABLES[:1]:
         if environment.get(name):
             return environment[name]
     try:

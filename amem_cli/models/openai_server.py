@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import threading
 import time
@@ -11,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from amem_cli.errors import ModelError, SettingsError, UsageError
+from amem_cli.errors import ModelClosed, ModelError, SettingsError, UsageError
 from amem_cli.language.safe_text import BLOTTED, redacted
 from amem_cli.models.http import (
     FAILURES_IN_A_ROW,
@@ -24,6 +23,7 @@ from amem_cli.models.http import (
     is_loopback,
     seconds_to_wait,
 )
+from amem_cli.models.open import usual_url
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.server_dialects import (
     WINDOW_COMPLAINTS,
@@ -84,10 +84,12 @@ class OpenAIServerModel:
         self._breaker = FailureBreaker(rest_seconds)
         self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
         self._lock = threading.Lock()
+        self._closed = threading.Event()
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; retries included, within the request's deadline."""
         with self._lock:
+            self._closed.clear()
             if self._breaker.is_open:
                 raise ModelError(
                     f"{self._host} failed {FAILURES_IN_A_ROW} times in a row and is not asked",
@@ -95,6 +97,8 @@ class OpenAIServerModel:
                 )
             try:
                 answer = self._ask(request)
+            except ModelClosed:
+                raise
             except ModelError:
                 self._breaker.failed()
                 raise
@@ -106,7 +110,8 @@ class OpenAIServerModel:
         self._breaker.reset()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, also in the middle of an answer; a later request opens others."""
+        self._closed.set()
         self._http.close()
 
     def _ask(self, request: ModelRequest) -> ModelAnswer:
@@ -145,6 +150,7 @@ class OpenAIServerModel:
         headers = {"content-type": "application/json", "user-agent": "amem"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
+        closed = ModelClosed(f"{self.name} was closed in the middle of an answer")
         for retry in range(RETRIES + 1):
             wait = self._retry_delay * 2**retry
             reply: Reply | None = None
@@ -155,9 +161,14 @@ class OpenAIServerModel:
                 wait = max(wait, seconds_to_wait(reply.retry_after))
             except HttpFault as error:
                 fault, try_again = error, error.again
+                if self._closed.is_set():
+                    raise ModelClosed(
+                        f"{self.name} was closed in the middle of an answer"
+                    ) from None
             if not try_again or retry == RETRIES or time.monotonic() + wait >= until:
                 break
-            time.sleep(wait)
+            if self._closed.wait(wait):
+                raise closed
         if reply is None:
             raise ModelError(f"{self._host}: {fault}", hint="Is the server running, and online?")
         return reply
@@ -191,7 +202,10 @@ def runs_elsewhere(model: str) -> bool:
 
 def check_address(base_url: str) -> tuple[str, str]:
     """The host of a server that may be asked, and its address; else raises `SettingsError`."""
-    hint = "llm.base_url is such as http://127.0.0.1:11434/v1; keys come from AMEM_API_KEY."
+    hint = (
+        "llm.base_url, else OPENAI_BASE_URL or OLLAMA_HOST, is such as http://127.0.0.1:11434/v1;"
+        " keys come from AMEM_API_KEY."
+    )
     try:
         parts = check_fetchable(base_url)
     except UsageError as error:
@@ -231,11 +245,12 @@ class LocalServer:
     kind: str
     port: int
     models: tuple[str, ...] = ()
+    path: str = "/v1"
 
     @property
     def url(self) -> str:
         """The address for `llm.base_url`."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http://127.0.0.1:{self.port}{self.path}"
 
     @property
     def backend(self) -> str:
@@ -252,19 +267,16 @@ USUAL_SERVERS = (
 
 
 def expected_servers(environment: Mapping[str, str]) -> tuple[LocalServer, ...]:
-    """The usual servers, Ollama at the port of `OLLAMA_HOST` if that is on this machine."""
-    address = environment.get("OLLAMA_HOST", "").strip()
+    """The usual servers, Ollama where `OLLAMA_HOST` says if that is on this machine."""
     try:
-        parts = urlsplit(address if "://" in address else f"http://{address}")
-        host, port = parts.hostname or "", parts.port or 11434
-        # A server that listens everywhere listens here too.
-        local = is_loopback(host) or ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        local = False
-    if not local:
+        parts = urlsplit(usual_url("ollama", environment))
+    except SettingsError:
         return USUAL_SERVERS
+    if parts.scheme != "http" or not is_loopback(parts.hostname or ""):
+        return USUAL_SERVERS
+    port = parts.port or 80
     others = (server for server in USUAL_SERVERS[1:] if server.port != port)
-    return (LocalServer("Ollama", port), *others)
+    return (LocalServer("Ollama", port, path=parts.path), *others)
 
 
 def running_servers(

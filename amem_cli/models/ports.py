@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from amem_cli.errors import AmemError, ModelError
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -99,6 +101,26 @@ class ModelAnswer:
 
 class AnswerRejected(ValueError):
     """An answer is not of the schema's shape; the text says why, and does not quote it."""
+
+
+@dataclass(frozen=True)
+class UnavailableModel:
+    """In place of a language model that cannot be had: every question fails with `error`.
+
+    Attributes:
+        is_given_up: it failed with other notes, so that this is no attempt with a note.
+    """
+
+    error: AmemError
+    name: str
+    is_given_up: bool = False
+    is_remote: bool = False
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        raise ModelError(self.error.message, hint=self.error.hint)
+
+    def close(self) -> None:
+        """There is nothing to free."""
 
 
 class LanguageModel(Protocol):

@@ -161,6 +161,11 @@ class PreparedEncoder:
             again = self._opened(instead_of=encoder)
             return again.encode(texts, query=query, progress=progress)
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether it can be loaded at once, without an export before."""
+        return current_manifest(self._export.folder) is not None
+
     def load_ahead(self) -> Thread:
         """Begin to load an existing export beside other work; `encode` reports what fails.
 
@@ -175,7 +180,7 @@ class PreparedEncoder:
     def _load_exported(self) -> None:
         # Also what a damaged library raises; nobody would catch it here.
         with suppress(Exception):
-            if current_manifest(self._export.folder):
+            if self.is_prepared:
                 self._opened().load()
 
     def _opened(self, *, instead_of: Library | None = None) -> Library:

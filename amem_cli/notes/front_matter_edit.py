@@ -18,6 +18,7 @@ from amem_cli.notes.front_matter import (
     body_start,
     find_fences,
     read_header,
+    read_tree,
     refusal,
 )
 from amem_cli.notes.note import PropertyNames
@@ -37,15 +38,42 @@ _MOMENT = re.compile(
 )
 
 
+class Bare(str):
+    """A value of a property that is no string, as YAML reads it without quotes."""
+
+    __slots__ = ()
+
+
+def bare(value: object) -> Bare | None:
+    """A number, boolean, list or mapping as JSON, which is YAML; None if no header can hold it."""
+    try:
+        text = Bare(_escaped(json.dumps(value, ensure_ascii=False, allow_nan=False)))
+        # Nested too deep, or with a name too long, it would cost the whole header.
+        _meaning(text)
+    except (ValueError, RecursionError, HeaderRefused):
+        return None
+    return text
+
+
+def _meaning(text: str) -> object:
+    root = read_tree(f"a: {text}\n").root
+    return root.parts[1].meaning() if root else None
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def scalar(text: str, form: Form = "free", *, in_flow: bool = False) -> str:
-    """One string on one line; a date only if `form` asks for it and the text is a real one."""
+    """One value on one line; a date only if `form` asks for it and the text is a real one."""
+    if isinstance(text, Bare):
+        return text
     if form == "moment" and _is_moment(text):
         return text
     if form != "quoted" and _is_plain(text, in_flow=in_flow):
         return text
     # A JSON string is a double-quoted YAML string, once these characters are escaped as well.
-    quoted = json.dumps(text, ensure_ascii=False)
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    return _escaped(json.dumps(text, ensure_ascii=False))
 
 
 def property_text(
@@ -108,6 +136,8 @@ def says(value: Value, wanted: str | Sequence[str], form: Form) -> bool:
 
     A value whose form is not free (an id, a date) may also be a bare number or date.
     """
+    if isinstance(wanted, Bare):
+        return value.meaning() == _meaning(wanted)
     if not isinstance(wanted, str):
         strings = [part.text for part in value.parts if part.is_string]
         is_list = value.kind == "list" and len(strings) == len(value.parts)

@@ -41,7 +41,7 @@ def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSu
     shown = (summary for summary in index.notes.summaries() if private or not summary.private)
     titles = {summary.title.casefold(): summary.title for summary in shown}
     close = get_close_matches(plain.casefold(), titles, n=3, cutoff=0.5)
-    hint = "; ".join(f"“{titles[title]}”" for title in close)
+    hint = " or ".join(f'"{titles[title]}"' for title in close)
     raise NotFoundError(
         f"no note {name!r}", hint=f"Did you mean {hint}?" if hint else "`amem list` shows all."
     )
@@ -117,7 +117,7 @@ def _links(index: MemoryIndex, note: NoteSummary) -> tuple[LinkView, ...]:
 
 
 SORTS: dict[str, tuple[Callable[[NoteSummary, Usage], str], bool]] = {
-    "created": (lambda note, _: note.created or note.modified, True),
+    "created": (lambda note, _: note.made, True),
     "modified": (lambda note, _: note.modified, True),
     "read": (lambda note, usage: usage.get(note.key, (0, ""))[1], True),
     "title": (lambda note, _: note.title.casefold(), False),

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from amem_cli.index.text import loosened, search_terms
 from amem_cli.language.dates import seconds_between
+from amem_cli.search.evidence import chance, gathered
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Reranker, Vectors
+    from amem_cli.search.evidence import Evidence
 
 # Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
 # rank fusion if one of the two legs knows nothing (Bruch et al. 2023, arXiv 2210.11934).
@@ -59,6 +61,7 @@ LINK_SHARES = {"wikilink": 0.5, "property": 0.3}
 # A note that links to more notes than this says less about each of them.
 SELECTIVE_LINKS = 8
 MAX_CORRECTED = 8
+MOST_TERMS = 64
 
 
 class QueryScorer:
@@ -71,6 +74,7 @@ class QueryScorer:
 
     def __init__(self, index: MemoryIndex, query: str, wide: int, allowed: set[str] | None) -> None:
         self.terms = search_terms(query)
+        self._query = query
         self._index = index
         self._wide = wide
         self._allowed = allowed
@@ -140,6 +144,25 @@ class QueryScorer:
         for path, rate in zip(best, given, strict=True):
             mixed[path] += RERANKER_SHARE * rate
         return ranked(mixed)
+
+    def evidence(self, paths: Sequence[str], vector: Vectors | None) -> dict[str, Evidence]:
+        """What each of these notes has of the query; `vector` is the query's, if there is one."""
+        text, total = self._index.text, self._index.notes.count()
+        terms = self.terms[:MOST_TERMS]
+        matches = text.term_matches(terms, paths)
+        if not any(count for count, _ in matches):
+            # A misspelt word was meant to be found.
+            terms = corrected(self._index, terms)
+            matches = text.term_matches(terms, paths)
+        nearness = None
+        if vector is not None:
+            cosines = self._index.vectors.scores(vector, len(paths), paths)
+            counts = text.passage_counts(list(cosines))
+            nearness = {
+                path: cosine - chance(counts.get(path, 1), total, PASSAGE_CHANCE)
+                for path, cosine in cosines.items()
+            }
+        return gathered(self._query, terms, matches, nearness, paths, total)
 
     def _bm25(self, terms: list[str] | None = None) -> dict[str, float]:
         """Scores of the terms, or of others, which replace them if they match."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 CANDIDATES = 100
+# The score of the first hit is that of the best evidence among so many.
+JUDGED = 10
 MAX_HITS = 1000
 # How many notes one search follows to newer ones; a history of versions may be longer.
 _MAX_FOLLOWED = 60
@@ -66,10 +68,8 @@ class Filters:
 
 
 def day_of(note: NoteOutline | NoteSummary) -> str:
-    """The day in a note's `created`; without one the local day of the last save."""
-    if note.created:
-        return note.created[:10]
-    return datetime.fromisoformat(note.modified).astimezone().date().isoformat()
+    """The local day on which a note was made, as far as the index tells."""
+    return note.made[:10]
 
 
 def is_within(path: str, place: str) -> bool:
@@ -101,7 +101,9 @@ class Hit:
     """One search result.
 
     Attributes:
-        score: 0..1, higher is better.
+        score: 0..1, how likely it is that the note was wanted; the same scale in every search.
+        close: False if nothing in the vault is close to the query: then this is only the nearest.
+        rank_score: 0..1, what the hits of this one search are ordered by.
         snippet: from the nearest passage for `semantic`, else from the one with the most words of
             the query.
         via: None, or the key of the hit whose link led here.
@@ -112,6 +114,8 @@ class Hit:
     note: NoteSummary
     score: float
     snippet: str
+    close: bool = True
+    rank_score: float = 0.0
     via: str | None = None
     marks: tuple[tuple[int, int], ...] = ()
     superseded_by: tuple[NoteSummary, ...] = ()
@@ -137,6 +141,7 @@ def search(
     neighbors: bool = True,
     filters: Filters | None = None,
     reranker: Reranker | None = None,
+    min_score: float | None = None,
 ) -> list[Hit]:
     """The best notes for a query, then notes linked to them.
 
@@ -147,6 +152,8 @@ def search(
         encoder: not needed for `keyword`.
         limit: number of direct hits; at most as many neighbours follow them.
         reranker: reads the best of a `hybrid` search again.
+        min_score: leave out hits with a lower score. None keeps all; if the first one is below
+            the calibrated floor, none is `close`.
 
     Raises:
         UsageError: the query is empty, or a mode that needs an encoder has none.
@@ -156,6 +163,7 @@ def search(
     if mode != "keyword" and encoder is None:
         raise UsageError(f"{mode} search needs an encoder")
 
+    from amem_cli.search.evidence import scale_for
     from amem_cli.search.scoring import QueryScorer
     from amem_cli.search.snippet import marks, snippet
 
@@ -165,16 +173,21 @@ def search(
         allowed = {note.path for note in index.notes.outlines() if filters.admit(note)}
     scorer = QueryScorer(index, query, max(CANDIDATES, limit * 2), allowed)
     vector: Vectors | None = None
+    readable: float | None = None
     if mode == "keyword" or encoder is None:
         scores = scorer.by_words()
     else:
-        vector = encoder.encode([query], query=True)[0]
+        vector, readable = encoder.encode([query], query=True)[0], encoder.readable(query)
         if mode == "semantic":
             scores = scorer.by_meaning(vector)
         else:
-            scores = scorer.by_both(vector, encoder.readable(query))
+            scores = scorer.by_both(vector, readable)
             if reranker is not None:
                 scores = scorer.reranked(reranker, query, vector, scores)
+    # An id names its note, though it stands in no text.
+    own = [note.path for note in index.notes.find(query.strip()) if note.id == query.strip()]
+    named = {path: 1.0 for path in own if allowed is None or path in allowed}
+    scores = {**named, **{path: score for path, score in scores.items() if path not in named}}
 
     def hit(path: str, score: float, via: str | None) -> Hit | None:
         note = index.notes.summary(path)
@@ -189,14 +202,51 @@ def search(
                 # Of passages with as many words of the query the nearest one is shown.
                 passages = [passages[i] for i in dict.fromkeys((*order, *range(len(passages))))]
         text = snippet(passages, scorer.terms)
-        return Hit(note, round(score, 4), text, via, marks(text, scorer.terms))
+        words = marks(text, scorer.terms)
+        return Hit(note, 0.0, text, rank_score=round(score, 4), via=via, marks=words)
 
     best = [(path, score, None) for path, score in list(scores.items())[:limit]]
     hits = [found for each in best if (found := hit(*each)) is not None]
     if neighbors:
         linked = _neighbors(index, hits, scores, allowed)[:limit]
         hits += [found for each in linked if (found := hit(*each)) is not None]
-    return with_current_first(index, hits, hit, allowed)
+    ordered = with_current_first(index, hits, hit, allowed)
+    judged = list(scores)[:JUDGED]
+    paths = dict.fromkeys((*judged, *(each.note.path for each in hits)))
+    scale = scale_for(readable)
+    evidence = scorer.evidence(list(paths), vector)
+    likely = {path: named.get(path) or scale.score(each) for path, each in evidence.items()}
+    floor = scale.floor if min_score is None else min_score
+    scored = _scored(ordered, _falling(likely, judged), floor)
+    return [each for each in scored if min_score is None or each.score >= min_score]
+
+
+def _falling(likely: Mapping[str, float], judged: Sequence[str]) -> dict[str, float]:
+    """Scores that never rise from one note to the next; `likely` has the `judged` ones first.
+
+    A note ranked above another one is at least as good as that one's evidence. The first notes are
+    judged together, however many hits were asked for, so that this number changes no score.
+    """
+    best = 0.0
+    falling: dict[str, float] = {}
+    for path in reversed(judged):
+        best = falling[path] = max(best, likely[path])
+    falling = dict(reversed(falling.items()))
+    lowest = falling[judged[-1]] if judged else 0.0
+    for path in list(likely)[len(judged) :]:
+        lowest = falling[path] = min(lowest, likely[path])
+    return falling
+
+
+def _scored(hits: Sequence[Hit], scores: Mapping[str, float], floor: float) -> list[Hit]:
+    """The hits with their scores; a newer note has at least the score of those it supersedes."""
+    best = 0.0
+    scored: list[Hit] = []
+    for hit in reversed(hits):
+        best = max(best, scores.get(hit.note.path, 0.0))
+        scored.append(replace(hit, score=round(best, 4)))
+    is_close = best >= floor
+    return [replace(hit, close=is_close) for hit in reversed(scored)]
 
 
 def _neighbors(
@@ -205,15 +255,15 @@ def _neighbors(
     scores: Mapping[str, float],
     allowed: Collection[str] | None,
 ) -> list[tuple[str, float, str]]:
-    """Paths one link away from a hit, by the mean of their score and the hit's, with its id."""
+    """Paths one link away from a hit, by the mean of both rank scores, with the hit's id."""
     direct = {hit.note.path for hit in hits}
-    floor = min((hit.score for hit in hits), default=0.0)
+    floor = min((hit.rank_score for hit in hits), default=0.0)
     best: dict[str, tuple[float, str]] = {}
     for hit in hits:
         for path in linked_paths(index, hit.note.path):
             if path in direct or (allowed is not None and path not in allowed):
                 continue
-            score = min(floor, (hit.score + scores.get(path, 0.0)) / 2)
+            score = min(floor, (hit.rank_score + scores.get(path, 0.0)) / 2)
             if score > best.get(path, (-1.0, ""))[0]:
                 best[path] = (score, hit.note.key)
     order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
@@ -260,7 +310,7 @@ def with_current_first(
 ) -> list[Hit]:
     """Hits with what supersedes or contradicts each, the current note right before an older one.
 
-    A newer note that is no hit is added, with the score of the older one and its id as `via`. No
+    A newer note that is no hit is added, with the older one's rank score, and its id as `via`. No
     hit is dropped for it.
 
     Args:
@@ -278,14 +328,20 @@ def with_current_first(
     score = 0.0
     keys: dict[str, str] = {}
     # From the end, so that a note placed before another has at least its score.
-    for path, older in reversed(_current_first(by_path, newer, allowed)):
-        score = max(score, by_path[path].score if path in by_path else 0.0)
+    for path, older in reversed(current_first(by_path, newer, allowed)):
+        score = max(score, by_path[path].rank_score if path in by_path else 0.0)
         hit = by_path.get(path) or new_hit(path, score, keys.get(older or "", older))
         if hit is not None:
             keys[path] = hit.note.key
             own = known.get(path, Supersession())
-            newer_notes = (own.superseded_by, own.contradicted_by)
-            ordered.append(Hit(hit.note, score, hit.snippet, hit.via, hit.marks, *newer_notes))
+            ordered.append(
+                replace(
+                    hit,
+                    rank_score=score,
+                    superseded_by=own.superseded_by,
+                    contradicted_by=own.contradicted_by,
+                )
+            )
     return ordered[::-1]
 
 
@@ -302,12 +358,16 @@ def _further(index: MemoryIndex, links: Sequence[SupersedingLink]) -> list[Super
     return further
 
 
-def _current_first(
+def current_first(
     hits: Collection[str], newer: Mapping[str, Sequence[str]], allowed: Collection[str] | None
 ) -> list[tuple[str, str | None]]:
     """Hits, best first, each after the notes that supersede it; those come with its path.
 
     Notes that supersede one another in a circle stay in place: none of them is the current one.
+
+    Args:
+        newer: what supersedes a note.
+        allowed: what may be added; None for all.
     """
     later = {path: _all_later(path, newer) for path in newer}
     placed: dict[str, None] = {}

@@ -14,6 +14,7 @@ SNIPPET_CHARACTERS = 240
 _BREAK = re.compile(r"[\W_]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SHORTEST_ROOT = 4
+_TASK = re.compile(r"^([ \t>]*[-*+][ \t]+)\[([ xX])\](?=[ \t])", re.MULTILINE)
 
 
 def snippet(passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_CHARACTERS) -> str:
@@ -24,7 +25,9 @@ def snippet(passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_
     Args:
         terms: the `search_terms` of the query, or their corrections.
     """
-    best = " ".join(plain_text(_best_passage(passages or [""], terms)).split())
+    # Escaped, the box of a task is text: a reader wants to know what is done.
+    passage = _TASK.sub(r"\1\\[\2\\]", _best_passage(passages or [""], terms))
+    best = " ".join(plain_text(passage).split())
     folded = fold(best)
     places = [place for place in map(folded.find, terms) if place >= 0]
     # Another inflection or spelling is found by cutting the text into words, which takes longer.

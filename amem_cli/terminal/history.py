@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.journal.events import Event, to_record
+from amem_cli.journal.provenance import gives_identity
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
 from amem_cli.terminal.output import Styled, first_lines, plural
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from amem_cli.terminal.output import Console
 
 _MAX_DIFF_LINES = 6
-_IDENTITY = ("id", "created")
 
 
 def entry_document(entry: HistoryEntry) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def entry_document(entry: HistoryEntry) -> dict[str, Any]:
 def show_history(
     console: Console, entries: Sequence[HistoryEntry], *, one_note: bool, verbose: bool = False
 ) -> None:
-    """Events, oldest first, each with who, why, at what cost, before and after.
+    """Events, newest first, each with who, why, at what cost, before and after.
 
     Args:
         one_note: all entries are about one note, which is called "it".
@@ -42,7 +42,7 @@ def show_history(
     shown = [entry for entry in entries if verbose or _is_worth_showing(entry.event)]
     if not shown:
         console.print("nothing recorded")
-    for entry in shown:
+    for entry in reversed(shown):
         event = entry.event
         moment = (event.time[:16].replace("T", " "), "dim")
         sentence = (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold")
@@ -89,6 +89,7 @@ def _deed(event: Event, note: str) -> str:
         "link": f"linked {note}" if event.links and not event.links_before else f"changed {links}",
         "evolve": f"changed {of_note}",
         "edit": f"changed {of_note}",
+        "move": f"moved {note}",
         "remove": f"removed {note}",
         "merge": f"merged {note}",
         "undo": f"took back a change of {of_note}",
@@ -101,13 +102,19 @@ def _deed(event: Event, note: str) -> str:
 
 
 def _what(event: Event) -> str:
-    fields = [each.field for each in event.changes if each.field not in _IDENTITY]
+    fields = [each.field for each in event.changes if not gives_identity(each)]
     return _listing(fields) or ("links" if event.links_before else "text")
 
 
 def undone_line(event: Event) -> str:
     """What `undo` prints about an event that it undid."""
-    whole = {"remove": "removal", "merge": "merge", "process": "whole change", "undo": "undo"}
+    whole = {
+        "move": "move",
+        "remove": "removal",
+        "merge": "merge",
+        "process": "whole change",
+        "undo": "undo",
+    }
     written = _what(event) if event.kind in ("construct", "link") else f"change of {_what(event)}"
     return f"took back the {whole.get(event.kind, written)} of {event.path}  {event.id}"
 
@@ -119,7 +126,7 @@ def _details(event: Event) -> Iterator[tuple[str, str]]:
     if cost:
         yield cost, "dim"
     for change in event.changes:
-        if change.field not in _IDENTITY and change.field != "links":
+        if change.field != "links" and not gives_identity(change):
             for text, style in change_lines(change):
                 yield f"{change.field:<9}{text}", style
     yield from _links(event)

@@ -3,45 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Styled
+from amem_cli.workspace.documents import CITATION, document
 
 if TYPE_CHECKING:
     from amem_cli.ask.ask import Answer
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Change, LinkRecord
     from amem_cli.memory.outcome import ChangedLink, Outcome
-    from amem_cli.search.read import NoteView
+    from amem_cli.search.read import LinkView, NoteView
     from amem_cli.search.search import Hit
     from amem_cli.terminal.output import Console
+    from amem_cli.workspace.queries import SearchResult
+
+# Of notes linked with the hits, and of the nearest if nothing is close, so many are shown.
+_LINKED_SHOWN = 3
+_NEAREST_SHOWN = 3
 
 
-def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
-    """Hits, best first, with the notes that links brought in."""
-    if not hits:
-        console.print(Styled("nothing found for ", (query, "bold")))
+def show_hits(console: Console, result: SearchResult, *, all_linked: bool = False) -> None:
+    """Hits, best first, then the notes that links brought in, a line each.
+
+    Args:
+        all_linked: show all of those, not only the first few.
+    """
+    hits = result.hits
+    if result.problem:
+        console.print(Styled((result.problem, "yellow")))
+        for hit in hits[:_NEAREST_SHOWN]:
+            nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
+            console.print(Styled(nearest, hit.note.title, (f"  {hit.note.path}", "dim")))
         return
-    titles = {hit.note.key: hit.note.title for hit in hits}
+    titles: dict[str | None, str] = {hit.note.key: hit.note.title for hit in hits}
+    linked = []
     for hit in hits:
-        score = (f"{hit.score:.2f}  ", "green"), ("" if hit.via is None else "↳ ", "cyan")
+        supersedes = _supersedes(hit, hits)
+        if hit.via is not None and not supersedes:
+            linked.append(hit)
+            continue
+        score = (f"{hit.score:.2f}  ", "green"), ("↳ " if supersedes else "", "cyan")
         console.print(Styled(*score, (hit.note.title, "bold"), (f"  {hit.note.path}", "dim")))
-        if hit.via is not None:
-            why = f"{_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"
-            console.print(Styled("      ", (why, "cyan")))
+        if supersedes:
+            console.print(
+                Styled("      ", (f"supersedes “{titles.get(hit.via, hit.via)}”", "cyan"))
+            )
         show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
         if hit.snippet:
             console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
             console.print(Styled("      ", (" ".join(f"#{tag}" for tag in hit.note.tags), "dim")))
+    shown = linked if all_linked else linked[:_LINKED_SHOWN]
+    for hit in shown:
+        why = f"  linked with “{titles.get(hit.via, hit.via)}”"
+        console.print(Styled(("↳ ", "cyan"), hit.note.title, (why, "cyan")))
+    if len(shown) < len(linked):
+        more = f"↳ {len(linked) - len(shown)} more linked: --neighbors shows them"
+        console.print(Styled((more, "dim")))
 
 
-def _why_shown(hit: Hit, hits: Sequence[Hit]) -> str:
+def _supersedes(hit: Hit, hits: Sequence[Hit]) -> bool:
+    """Whether a hit was brought in because it supersedes another one."""
     older = next((each for each in hits if each.note.key == hit.via), None)
     newer = () if older is None else older.superseded_by
-    return "supersedes" if any(each.path == hit.note.path for each in newer) else "linked with"
+    return any(each.path == hit.note.path for each in newer)
 
 
 def show_supersession(
@@ -70,19 +97,89 @@ def _marked(hit: Hit) -> list[str | tuple[str, str]]:
     return [*parts, hit.snippet[end:]]
 
 
-def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -> None:
-    """What the memory process wrote, linked and evolved, and why."""
-    console.print(Styled((outcome.title, "bold"), (f"  {outcome.path}", "dim")))
+# Lines about one note, so that a run over many can be read.
+_MOST_LINES = 6
+
+
+def show_outcome(
+    console: Console,
+    outcome: Outcome,
+    *,
+    headed: bool = True,
+    brief: bool = False,
+    cut: bool = False,
+    verbose: bool = False,
+) -> None:
+    """What the memory process wrote, linked and evolved, and why.
+
+    Args:
+        headed: begin with the note's title and path.
+        brief: in at most six lines, which a narrow terminal wraps.
+        cut: cut these lines to the terminal's width instead, as in a run over many notes.
+        verbose: every problem as it is.
+    """
+    if headed:
+        heading = (outcome.title, "bold"), (f"  {outcome.path}", "dim")
+        console.print(Styled(*heading, one_line=cut))
     meta = outcome.metadata
-    rows = (
+    fields = (
         ("keywords", ", ".join(meta.keywords)),
         ("tags", " ".join(f"#{tag}" for tag in meta.tags)),
         ("context", meta.context),
     )
+    rows = [(name, value) for name, value in fields if value]
     for name, value in rows:
-        if value:
-            mark = " (written by amem)" if name in outcome.written else ""
-            console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim")))
+        # What amem wrote is the news.
+        mark = "" if outcome.pending or name in outcome.written else " (kept)"
+        console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim"), one_line=cut))
+    problems = list(outcome.problems) if verbose else _without_rejected_parts(outcome.problems)
+    if brief:
+        problems = ["; ".join(problems)] if problems else []
+        room = _MOST_LINES - 1 - len(rows) - len(problems) - outcome.pending
+        for label, text in _brief_changes(outcome, max(1, room)):
+            console.print(Styled((f"  {label:<9}", "cyan"), text, one_line=cut))
+    else:
+        _show_changes(console, outcome)
+    for problem in problems:
+        console.print(Styled(("  note     ", "yellow"), problem))
+    if outcome.pending:
+        what = "asks the model again" if outcome.failed else "writes metadata and links"
+        console.print(Styled(("  pending  ", "yellow"), f"`amem evolve` {what}"))
+
+
+def _brief_changes(outcome: Outcome, room: int) -> list[tuple[str, str]]:
+    """Label and text of what was linked and changed, in at most `room` lines."""
+    changes = [
+        ("link", link.title, f" ({link.relation.replace('_', ' ')}): {link.reason}")
+        for link in outcome.links
+    ]
+    changes += [
+        ("unlinked" if each.after is None else "changed", each.title, f": {each.reason}")
+        for each in outcome.changed_links
+    ]
+    changes += [
+        ("evolved", each.title, f" ({', '.join(each.fields)}): {each.reason}")
+        for each in outcome.evolved
+    ]
+    changes += [
+        ("proposed", each.path, f" ({each.change.field}); see `amem review`")
+        for each in outcome.proposed
+    ]
+    if len(changes) <= room:
+        return [(label, f"{title}{rest}") for label, title, rest in changes]
+    by_label: dict[str, list[str]] = {}
+    for label, title, _ in changes:
+        by_label.setdefault(label, []).append(title)
+    lines = [(label, ", ".join(titles)) for label, titles in by_label.items()]
+    if len(lines) <= room:
+        return lines
+    by_label["linked"] = by_label.pop("link", [])
+    counts = ", ".join(f"{len(titles)} {label}" for label, titles in by_label.items() if titles)
+    return [("changes", f"{counts}; `amem history` explains them")]
+
+
+def _show_changes(console: Console, outcome: Outcome) -> None:
+    """What was linked, evolved and proposed, with every reason and value."""
     for link in outcome.links:
         relation = link.relation.replace("_", " ")
         weight = (f"  {relation}, {link.strength:.1f}", "magenta")
@@ -109,10 +206,6 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
     if outcome.proposed:
         advice = "`amem review` accepts or rejects the proposals"
         console.print(Styled(("  waiting  ", "yellow"), advice))
-    for problem in outcome.problems if verbose else _condensed(outcome.problems):
-        console.print(Styled(("  note     ", "yellow"), problem))
-    if outcome.pending:
-        console.print(Styled(("  pending  ", "yellow"), "`amem evolve` writes metadata and links"))
 
 
 def _show_changed_link(console: Console, changed: ChangedLink) -> None:
@@ -125,17 +218,13 @@ def _show_changed_link(console: Console, changed: ChangedLink) -> None:
     console.print(Styled("           ", changed.reason))
 
 
-def _condensed(problems: Sequence[str]) -> list[str]:
-    """Rejected parts of a model's answer in one line; other problems as they are."""
-    # A message about a rejected part begins with the part's name.
+def _without_rejected_parts(problems: Sequence[str]) -> list[str]:
+    """Problems, but not what validation rejected of a model's answer: the analyzer filled that in.
+
+    A message about a rejected part begins with the part's name.
+    """
     parts = ("keywords", "tags", "context", "links", "changes")
-    rejected = [part for part in parts if any(each.startswith(f"{part}: ") for each in problems)]
-    others = [each for each in problems if each.split(": ", 1)[0] not in parts]
-    if rejected:
-        *first, last = rejected
-        what = f"{', '.join(first)} and {last}" if first else last
-        others.append(f"the model's {what} failed validation; used the built-in analyzer")
-    return others
+    return [each for each in problems if each.split(": ", 1)[0] not in parts]
 
 
 def change_lines(change: Change) -> list[tuple[str, str]]:
@@ -173,14 +262,19 @@ def show_note(console: Console, view: NoteView) -> None:
     console.print(Styled(view.note.body.strip("\n")))
     if view.links:
         console.print()
+    pairs: dict[str, list[LinkView]] = {}
     for link in view.links:
-        arrow = "→" if link.outgoing else "←"
-        parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), (link.title, "bold")]
-        if link.record is not None:
-            by = " by amem" if link.record.by == "machine" else ""
-            parts.append((f"  {link.record.relation.replace('_', ' ')}{by}", "magenta"))
-            if link.record.reason:
-                parts.append(f"  {link.record.reason}")
+        pairs.setdefault(link.path, []).append(link)
+    for pair in pairs.values():
+        arrow = "↔" if len(pair) > 1 else "→" if pair[0].outgoing else "←"
+        parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), (pair[0].title, "bold")]
+        told: list[tuple[str, str]] = []
+        for record in (link.record for link in pair if link.record is not None):
+            by = " by amem" if record.by == "machine" else ""
+            said = f"  {record.relation.replace('_', ' ')}{by}", record.reason
+            if said not in told:
+                told.append(said)
+                parts += [(said[0], "magenta"), f"  {record.reason}" if record.reason else ""]
         console.print(Styled(*parts))
 
 
@@ -194,7 +288,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
         "answer": answer.text,
         "held": answer.held,
         "how": answer.how,
-        "sources": [asdict(each) for each in answer.citations],
+        "sources": [document(CITATION, each) for each in answer.citations],
         "shown": [{"id": e.id, "path": e.path, "title": e.title} for e in answer.shown],
         "model": answer.model or None,
         "calls": answer.use.calls,
@@ -219,5 +313,6 @@ def show_answer(console: Console, answer: Answer) -> None:
         path = (f"  {on_one_line(citation.path)}{line}{day}", "dim")
         title = (on_one_line(citation.title), "bold")
         console.print(Styled((f"\n[{number}] ", "green"), title, path, (linked, "cyan")))
+        show_supersession(console, citation.superseded_by, (), indent="    ")
         if citation.quote:
             console.print(Styled(f"    “{citation.quote}”"))

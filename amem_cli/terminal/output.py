@@ -10,13 +10,14 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeAlias
 
 from amem_cli.language.safe_text import json_text, on_one_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from rich.console import ConsoleOptions
+    from rich.progress import Progress as Bar
     from rich.progress import ProgressColumn
     from rich.text import Text
 
@@ -100,7 +101,9 @@ class Output:
 
     @contextlib.contextmanager
     def progress(self, label: str, *, on_first_call: bool = False) -> Iterator[Progress | None]:
-        """A bar on stderr if that is a terminal; yields what to call with (done, total).
+        """What is done, on stderr if that is a terminal; yields what to call with (done, total).
+
+        Before the first call, nothing is counted and there is no bar.
 
         Args:
             on_first_call: show nothing before the first call.
@@ -109,17 +112,31 @@ class Output:
             yield None
             return
         with contextlib.ExitStack() as stack:
+            update: Callable[..., None] | None = None
 
-            @functools.cache
-            def update() -> Callable[..., None]:
-                from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+            def report(done: int, total: int) -> None:
+                nonlocal update
+                if update is not None:
+                    update(completed=done, total=total)
+                # What is done when it is first heard of needs no bar.
+                elif done < total:
+                    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
-                columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-                return stack.enter_context(rich_bar(self, label, *columns))
+                    stack.close()
+                    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+                    bar = rich_bar(self, label, *columns, completed=done, total=total)
+                    update = stack.enter_context(bar).update
 
             if not on_first_call:
-                update()
-            yield lambda done, total: update()(completed=done, total=total)
+                stack.enter_context(self.doing(label))
+            yield report
+
+    def doing(self, label: str) -> contextlib.AbstractContextManager[object]:
+        """Show on the terminal of stderr what is done, with something that moves."""
+        from rich.text import Text
+
+        console = rich_console(sys.stderr, self.color)
+        return console.status(Text(label, no_wrap=True, overflow="ellipsis"))
 
 
 def _print_error(text: str) -> None:
@@ -161,9 +178,14 @@ Part: TypeAlias = "str | tuple[str, str]"
 
 
 class Styled:
-    """Text from plain and (text, style) parts, made safe for a terminal."""
+    """Text from plain and (text, style) parts, made safe for a terminal.
 
-    def __init__(self, *parts: Part) -> None:
+    Args:
+        one_line: cut what does not fit on a line of the terminal.
+    """
+
+    def __init__(self, *parts: Part, one_line: bool = False) -> None:
+        self._one_line = one_line
         self._parts = [(part, "") if isinstance(part, str) else part for part in parts]
 
     def __str__(self) -> str:
@@ -183,6 +205,10 @@ class Styled:
         from rich.text import Text
 
         text = self.as_text()
+        if self._one_line:
+            text.no_wrap, text.overflow = True, "ellipsis"
+            yield text
+            return
         hang = self._indentation()
         room = options.max_width - hang
         if options.no_wrap or not hang or room < _MIN_INDENTED_WIDTH:
@@ -237,9 +263,14 @@ def rich_console(stream: TextIO, color: bool | None) -> RichConsole:
 
 @contextlib.contextmanager
 def rich_bar(
-    output: Output, label: str, *columns: ProgressColumn, **options: Any
-) -> Iterator[Callable[..., None]]:
-    """A progress bar on stderr; yields what to call with new values of the task."""
+    output: Output,
+    label: str,
+    *columns: ProgressColumn,
+    completed: int = 0,
+    total: int | None = None,
+    **options: Any,
+) -> Iterator[RichBar]:
+    """A progress bar on stderr that leaves nothing behind."""
     from rich.progress import Progress as Bar
     from rich.progress import TextColumn
 
@@ -247,8 +278,24 @@ def rich_bar(
     text = TextColumn("{task.description}")
     with Bar(text, *columns, console=console, transient=True, **options) as bar:
         # The fields are those that a column of `batch_progress` shows.
-        task = bar.add_task(label, total=None, left="", note="")
-        yield functools.partial(bar.update, task)
+        task = bar.add_task(label, total=total, completed=completed, left="", note="")
+        yield RichBar(functools.partial(bar.update, task), functools.partial(_hidden, bar))
+
+
+class RichBar(NamedTuple):
+    """A progress bar: what to call with new values, and what hides it while others print."""
+
+    update: Callable[..., None]
+    hidden: Callable[[], contextlib.AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def _hidden(bar: Bar) -> Iterator[None]:
+    bar.stop()
+    try:
+        yield
+    finally:
+        bar.start()
 
 
 def plural(count: int, noun: str) -> str:

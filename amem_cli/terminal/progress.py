@@ -29,9 +29,15 @@ LEAST_NOTES = 5
 LEAST_SECONDS = 5.0
 
 
+Hidden = Callable[[], contextlib.AbstractContextManager[None]]
+
+
 @contextlib.contextmanager
-def batch_progress(output: Output, label: str, batch: EvolveBatch) -> Iterator[None]:
-    """Show how far a run over notes is, its current note, and the time left."""
+def batch_progress(output: Output, batch: EvolveBatch) -> Iterator[Hidden]:
+    """Show how far a run over notes is, its current note, and the time left.
+
+    Yields what hides it, to be entered while something else is printed.
+    """
     began = time.monotonic()
     remaining = RemainingTime(began)
 
@@ -39,10 +45,12 @@ def batch_progress(output: Output, label: str, batch: EvolveBatch) -> Iterator[N
         now = time.monotonic()
         remaining.reached(done, now)
         seconds = remaining.seconds(total, now)
-        return "" if seconds is None else f"about {span(seconds)} left"
+        # A shorter time is over before it is read, or was wrong.
+        return "" if not seconds or seconds < LEAST_SECONDS else f"about {span(seconds)} left"
 
-    if output.quiet:
-        yield
+    count = len(batch.paths)
+    if output.quiet or not count:
+        yield contextlib.nullcontext
     elif sys.stderr.isatty():
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.table import Column
@@ -55,14 +63,15 @@ def batch_progress(output: Output, label: str, batch: EvolveBatch) -> Iterator[N
             # Brackets in a path are not markup.
             TextColumn("{task.fields[note]}", markup=False, style="dim", table_column=rest),
         )
-        # Results are printed above the bar, unless they go to a file.
-        redirect = sys.stdout.isatty()
-        with rich_bar(output, label, *columns, expand=True, redirect_stdout=redirect) as update:
+        # Of one note there is nothing to count.
+        shown = columns if count > 1 else columns[-1:]
+        bar = rich_bar(
+            output, "processing", *shown, total=count, expand=True, redirect_stdout=False
+        )
+        with bar as (update, hidden):
             batch.begin = lambda path: update(note=on_one_line(path))
-            batch.progress = lambda done, total: update(
-                completed=done, total=total, left=time_left(done, total)
-            )
-            yield
+            batch.progress = lambda done, total: update(completed=done, left=time_left(done, total))
+            yield hidden
     else:
         next_line = began + SECONDS_BEFORE_A_LINE
 
@@ -72,10 +81,10 @@ def batch_progress(output: Output, label: str, batch: EvolveBatch) -> Iterator[N
             left = time_left(done, total)
             if time.monotonic() >= next_line and done < total:
                 next_line = time.monotonic() + SECONDS_BETWEEN_LINES
-                output.notice(f"{label}: {done} of {total} notes{', ' if left else ''}{left}")
+                output.notice(f"processing: {done} of {total} notes{', ' if left else ''}{left}")
 
         batch.begin, batch.progress = lambda path: None, report
-        yield
+        yield contextlib.nullcontext
 
 
 Transferred = Callable[[str, int, int], None]
@@ -95,8 +104,10 @@ def transfer_progress(output: Output) -> Iterator[Transferred]:
         )
 
         columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
-        with rich_bar(output, "connecting", *columns) as update:
-            yield lambda label, done, total: update(description=label, completed=done, total=total)
+        with rich_bar(output, "connecting", *columns) as bar:
+            yield lambda label, done, total: bar.update(
+                description=label, completed=done, total=total
+            )
     else:
         yield _transfer_lines(output.notice)
 
@@ -148,8 +159,8 @@ class EvolveReport:
             dry_run = json_text(self.dry_run)
             sys.stdout.write(f'{{\n  "dry_run": {dry_run},\n  "notes": [')
 
-    def note(self, outcome: Outcome) -> None:
-        """Print one note, or count it."""
+    def note(self, outcome: Outcome, hidden: Hidden) -> None:
+        """Print one note while the progress is `hidden`, or count it."""
         self._totals["described"] += bool(outcome.written)
         for name in ("links", "evolved", "proposed"):
             self._totals[name] += len(getattr(outcome, name))
@@ -159,7 +170,8 @@ class EvolveReport:
             text = json_text(outcome_document(outcome), indent=2).replace("\n", "\n    ")
             text = f"{comma}\n    {text}"
         # Printed and counted together: an interruption between the two would miscount.
-        sys.stdout.write(text)
+        with hidden() if text and sys.stdout.isatty() else contextlib.nullcontext():
+            sys.stdout.write(text)
         self.done += not outcome.pending
         self.pending += outcome.pending
         if self.output.as_json:
@@ -167,7 +179,13 @@ class EvolveReport:
         if self.output.verbose or self.count <= NOTES_IN_FULL:
             from amem_cli.terminal.notes import show_outcome
 
-            show_outcome(self.output.console(), outcome, verbose=self.output.verbose)
+            verbose = self.output.verbose
+            with hidden():
+                # Nothing but the screen tells what a dry run would do.
+                brief = not (verbose or self.dry_run)
+                show_outcome(
+                    self.output.console(), outcome, brief=brief, cut=brief, verbose=verbose
+                )
         elif outcome.problems and (outcome.pending or not outcome.written):
             self._with_problems += 1
             if self._with_problems <= PROBLEMS_SHOWN:
@@ -200,7 +218,7 @@ class EvolveReport:
         if batch.stopped:
             hint = f" {batch.stopped[1]}" if batch.stopped[1:] and batch.stopped[1] else ""
             self.output.notice(f"stopped: {batch.stopped[0]}.{hint}")
-        if (batch.stopped or interrupted) and not self.dry_run:
+        if left and (batch.stopped or interrupted) and not self.dry_run:
             self.output.notice(
                 f"{self.count - left} of {plural(self.count, 'note')} done;"
                 " run the same command to continue"

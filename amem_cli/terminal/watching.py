@@ -81,10 +81,10 @@ def _changes(report: SyncReport) -> list[str]:
 
 def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
     """What amem wrote for a note."""
+    lines = [(outcome.title, "bold")]
     if outcome.pending:
         why = outcome.problems[0] if outcome.problems else "pending"
-        return [(f"{outcome.title}: {why}", "yellow")]
-    lines = [(outcome.title, "bold")]
+        lines = [(f"{outcome.title}: {why}", "yellow")]
     lines += [(f"  {text}", "") for text in _written(outcome)]
     lines += [
         (f"  → {link.title}  {link.relation.replace('_', ' ')}: {link.reason}", "cyan")

@@ -136,7 +136,9 @@ class OpenFolder:
                 raise
             self._claim_and_move(temporary, self, name)
         else:
-            self.unlink(temporary)
+            # The file has its name, whatever becomes of the other one.
+            with suppress(OSError):
+                self.unlink(temporary)
 
     def move(self, source: str, to: OpenFolder, target: str) -> None:
         """Move a file to a name that is free, in one step if the system can.

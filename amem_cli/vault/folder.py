@@ -279,6 +279,27 @@ class VaultFolder:
         except OSError as error:
             raise write_failure(path, error) from error
 
+    def move(self, path: str, to: str) -> None:
+        """Give a note another path, in folders that are made if they are missing.
+
+        Raises:
+            WriteConflict: there is no such note any more.
+            FileExistsError: the path is taken.
+            SettingsError: it cannot be moved.
+        """
+        name, new_name = path_parts(path)[-1], path_parts(to)[-1]
+        try:
+            with self._folder_of(path) as folder, self._made_folder_of(to) as other:
+                folder.move(name, other, new_name)
+                folder.sync()
+                other.sync()
+        except FileExistsError:
+            raise
+        except FileNotFoundError:
+            raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
+        except OSError as error:
+            raise write_failure(path, error) from error
+
     def move_to_trash(self, path: str) -> str:
         """Move a note to `.trash/`, as Obsidian does; returns its path there.
 

@@ -122,14 +122,15 @@ class FolderWatch:
 
     def close(self) -> None:
         """Stop watching; may be called twice."""
-        logging.getLogger(_WATCHDOG_LOG).removeHandler(self._log)
-        if threading.excepthook == self._thread_ended:
-            threading.excepthook = self._former_hook
         # What is left of a folder that went away must not keep the rest from ending.
         with suppress(KeyError):
             self._observer.stop()
         if self._observer.is_alive():
             self._observer.join(5)
+        # Not before: its threads complain of a change that comes while they end.
+        logging.getLogger(_WATCHDOG_LOG).removeHandler(self._log)
+        if threading.excepthook == self._thread_ended:
+            threading.excepthook = self._former_hook
 
     def _thread_ended(self, failure: threading.ExceptHookArgs) -> None:
         """Keep a failure in watchdog's own threads off the terminal; the folder is rescanned."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Container
+from collections.abc import Callable, Collection, Container, Set
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -39,8 +39,9 @@ POLL_SECONDS = 5.0
 POLL_SHARE = 20.0
 # Obsidian rewrites links itself right after it renamed a note.
 FOLLOW_SECONDS = 3.0
-# A note that is nearly done may be finished at the end.
+# A note that is nearly done may be finished at the end; whatever is under way, this is the end.
 FINISH_SECONDS = 2.0
+LONGEST_END_SECONDS = 3.5
 # Hints come in crowds; the loop takes a crowd at a time.
 CROWD_SECONDS = 0.02
 # So many notes do not vanish because somebody deletes notes, but with a disk or a folder.
@@ -160,6 +161,7 @@ class Watch:
         encoder: gives the one for new passages, each time anew, as it may be missing.
         work: the worker; None on a machine that leaves this to another one.
         end_reason: why watching is to end, before anything is read; empty to go on.
+        overdue: ends the process; called in another thread if it still runs a while after `stop`.
         vanished: notes that vanished all at once, so that a person is asked about them.
     """
 
@@ -170,6 +172,7 @@ class Watch:
     report: Callable[[WatchEvent], None]
     monotonic: Callable[[], float]
     end_reason: Callable[[], str] = lambda: ""
+    overdue: Callable[[], None] = lambda: None
     debouncer: Debouncer = field(default_factory=Debouncer)
     vanished: frozenset[str] = frozenset()
     _folder: FolderWatch | None = None
@@ -197,6 +200,11 @@ class Watch:
 
     def stop(self) -> None:
         """End `run`; safe in a signal handler and from another thread."""
+        if not self._stopped.is_set():
+            # A scan of many files, a batch of the encoder or a model may take minutes.
+            guard = threading.Timer(LONGEST_END_SECONDS, self.overdue)
+            guard.daemon = True
+            guard.start()
         self._stopped.set()
         if self.work is not None:
             self.work.stop()
@@ -397,7 +405,7 @@ class Watch:
             text = f"{done} passage{'s' if done != 1 else ''} searchable by meaning"
             self._report("searchable", text, passages=done)
 
-    def _update_links(self, targets: Collection[str] | None) -> None:
+    def _update_links(self, targets: Set[str] | None) -> None:
         """Update links to renamed notes; None for all of them."""
         try:
             changed = update_renamed_links(self.ports, targets)

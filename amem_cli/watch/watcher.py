@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import islice
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, SettingsError
+from amem_cli.journal.change_store import WRITE_LOCK
 from amem_cli.memory.outcome import Outcome
 from amem_cli.settings import STATE_FOLDER, machine_name
 from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
@@ -36,6 +37,9 @@ SHARE_OF_CORES = 2
 # Others work on what is pending, too: it is counted so often, or less if that takes long.
 COUNT_SECONDS = 10.0
 COUNT_SHARE = 500.0
+# How long an end that is overdue waits for a change to be written, and to be told.
+CHANGE_SECONDS = 1.0
+TELL_SECONDS = 0.2
 
 # These settings are read for every note; those of other commands matter to no watcher.
 _TAKEN_UP = ("evolution.", "llm.", "watch.")
@@ -100,11 +104,15 @@ class Watcher:
         chosen = evolving_machine(state, setting, machine)
         return "" if chosen == machine else chosen
 
-    def run(self, begin: Callable[[Watch], None], *, evolves: bool) -> None:
+    def run(
+        self, begin: Callable[[Watch], None], leave: Callable[[], None], *, evolves: bool
+    ) -> None:
         """Watch until the watch is stopped.
 
-        `begin` gets the watch before it begins, to arrange for its end; `evolves` says whether this
-        machine runs the memory process.
+        Args:
+            begin: gets the watch before it begins, to arrange for its end.
+            leave: ends the process at once, if what is under way would not end in time.
+            evolves: whether this machine runs the memory process.
         """
         from amem_cli.watch.folder_watch import FolderWatch
         from amem_cli.watch.loop import Watch
@@ -120,9 +128,31 @@ class Watcher:
             self._report,
             time.monotonic,
             self._end_reason,
+            lambda: self._leave(leave),
         )
         begin(self._watch)
         self._watch.run()
+
+    def _leave(self, leave: Callable[[], None]) -> None:
+        from filelock import FileLock, Timeout
+
+        # A change that is being written is completed first; the next command would do it, too.
+        with suppress(Timeout, OSError):
+            FileLock(self._workspace.root / STATE_FOLDER / WRITE_LOCK).acquire(CHANGE_SECONDS)
+        lock, status = self._lock, self._status
+        if lock is not None:
+            lock.release()
+
+        def tell() -> None:
+            if status is not None:
+                event = WatchEvent("stopped", "stopped", {})
+                self._on_event(event, status_after(status, event))
+
+        # Whoever should read this may not read at all.
+        telling = threading.Thread(target=tell, daemon=True)
+        telling.start()
+        telling.join(TELL_SECONDS)
+        leave()
 
     def _work(self) -> BackgroundWork:
         return BackgroundWork(

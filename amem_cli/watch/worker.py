@@ -236,6 +236,9 @@ class BackgroundWork:
         if outcome.pending or outcome.failed:
             attempts.failures = max(attempts.failures, note.attempts) + 1
             attempts.ready_at = self.monotonic() + _back_off(attempts.failures)
+            written = process.ports.index.notes.summary(note.path)
+            # What the analyzer wrote in place of the model makes no other text.
+            attempts.version = written.sha if written and outcome.failed else note.version
         elif any(each.path == note.path for each in process.ports.index.queue.pending()):
             # As if its properties cannot be edited.
             attempts.ready_at = inf

@@ -25,6 +25,7 @@ from amem_cli.settings import (
 
 # The rest is imported where it is used, so that a command loads only what it needs.
 if TYPE_CHECKING:
+    from amem_cli.git.first_commits import FirstCommits
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.records import Progress
     from amem_cli.index.vectors import EncoderChoice
@@ -53,6 +54,7 @@ class Caller:
 
     Args:
         progress: shows what takes time; called in the thread that does the work.
+        saved: called with the path of a note as soon as what a person wrote is on disk.
 
     Attributes:
         sees_private: notes with `private: true` are found, read and named.
@@ -63,11 +65,13 @@ class Caller:
         self,
         *,
         progress: ShowProgress = lambda label, at_once: nullcontext(),
+        saved: Callable[[str], None] = lambda path: None,
         sees_private: bool = True,
         client: str = "",
     ) -> None:
         self.sees_private = sees_private
         self.client = client
+        self.saved = saved
         self._progress = progress
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -240,7 +244,7 @@ class ConfiguredModels:
             return None
         from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
 
-        model = open_model(self.settings, self.root, self.origin, self.environment)
+        model = open_model(*self._terms)
         limit = self.settings.llm_daily_tokens
         if model is None or not limit:
             return model
@@ -317,13 +321,30 @@ class Connection:
             applied = self._applied if models.settings.git_commit == "batch" else None
             # The client is looked up at each change, as the connection goes on to other callers.
             return ChangeStore(
-                self.vault, journal, applied=applied, client=lambda: self.caller.client
+                self.vault,
+                journal,
+                applied=applied,
+                client=lambda: self.caller.client,
+                notify=self.notify,
             )
 
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
         return VaultPorts(
-            self.vault, index, open_changes, journal, clock, names, self._missing_to_keep
+            vault=self.vault,
+            index=index,
+            open_changes=open_changes,
+            journal=journal,
+            clock=clock,
+            names=names,
+            keep_missing=self._missing_to_keep,
+            first_commit=lambda path: self._first_commits(path),
         )
+
+    @cached_property
+    def _first_commits(self) -> FirstCommits:
+        from amem_cli.git.first_commits import FirstCommits
+
+        return FirstCommits(self.models.root, self.models.environment)
 
     def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         self.has_changes = True

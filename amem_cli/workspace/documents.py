@@ -5,7 +5,7 @@ From the same table come the document that a script or an agent gets, and its JS
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.stats import Stats
-    from amem_cli.search.search import Hit
 
 Schema: TypeAlias = dict[str, Any]
 Source: TypeAlias = "str | Callable[[Any], Any]"
@@ -181,13 +180,27 @@ _USAGE = {
 
 HIT = {
     **pick(_NOTE, ("id", "path", "title")),
-    "score": SHARE.about("higher is better"),
+    "score": SHARE.about("how likely the note is wanted; the same scale in every search"),
+    "close": FLAG.about("false if no note is close to the query, and this one only the nearest"),
     **pick(_NOTE, ("created", "keywords", "tags", "context")),
     "snippet": TEXT,
     "via": NAME_OR_NULL.about("id or path of the hit whose link brought this one in"),
     **SUPERSESSION,
 }
-SEARCH = {"query": TEXT, "mode": NAME, "hits": listed(HIT)}
+CITATION = {
+    **NAMED,
+    "created": NAME,
+    "quote": NAME,
+    "line": COUNT.about("where the quotation begins; 0 if unknown"),
+    "via": NAME_OR_NULL.about("id or path of the note whose link brought this one in"),
+    **pick(SUPERSESSION, ("superseded_by",)),
+}
+SEARCH = {
+    "query": TEXT,
+    "mode": NAME,
+    "problem": NAME_OR_NULL.about("says so if nothing is close to the query"),
+    "hits": listed(HIT),
+}
 OUTLINE = {**_NOTE, **within("supersession", SUPERSESSION)}
 LISTED = {**OUTLINE, **_USAGE}
 NOTE = {
@@ -260,12 +273,8 @@ _GRAPH_LINK = {
 
 outcome_document = partial(document, OUTCOME)
 listed_document = partial(document, LISTED)
+search_document = partial(document, SEARCH)
 note_document = partial(document, NOTE)
-
-
-def search_document(query: str, mode: str, hits: Sequence[Hit]) -> dict[str, Any]:
-    """One search."""
-    return document(SEARCH, {"query": query, "mode": mode, "hits": hits})
 
 
 def graph_document(graph: Graph) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def choose(workspace: Workspace, changes: Mapping[str, Value]) -> None:
     Args:
         changes: new values by dotted key; a language model's backend, name and address together.
     """
-    from amem_cli.models.open import consent_subject, default_url, encoder_subject, give_consent
+    from amem_cli.models.open import consent_subject, encoder_subject, give_consent, usual_url
     from amem_cli.vault.settings_file import write_values
 
     # Before consent is given or anything is written.
@@ -51,7 +51,7 @@ def choose(workspace: Workspace, changes: Mapping[str, Value]) -> None:
     ]
     backend = changes.get("llm.backend")
     if backend in ("openai", "ollama") and "llm.model" in changes:
-        url = str(changes["llm.base_url"]) or default_url(str(backend))
+        url = str(changes["llm.base_url"]) or usual_url(str(backend), workspace.environment)
         subjects.append(consent_subject(url, str(changes["llm.model"])))
     for subject in subjects:
         give_consent(workspace.root, subject, workspace.environment)
@@ -86,7 +86,8 @@ def report_on_models(
         verdict = StoredVerdict(new.kind, new.line, today, figures.reliability)
         # Testing took up to a minute: the result is given even if it cannot be stored.
         try:
-            store_verdict(model_subject(settings), verdict, workspace.environment)
+            subject = model_subject(settings, workspace.environment)
+            store_verdict(subject, verdict, workspace.environment)
         except SettingsError as error:
             workspace.notice(f"! the verdict was not stored: {error.message}")
     return report
@@ -108,12 +109,12 @@ class StoredVerdict:
     reliability: float
 
 
-def model_subject(settings: Settings) -> str:
+def model_subject(settings: Settings, environment: Mapping[str, str]) -> str:
     """What a verdict is about: a file by its digest (or size and time), or a server's model."""
     if settings.llm_backend == "none":
         return ""
     if settings.llm_backend != "llama.cpp":
-        return f"server {server_url(settings)} {settings.llm_model}"
+        return f"server {server_url(settings, environment)} {settings.llm_model}"
     if not settings.llm_model:
         return "bundled"
     if settings.llm_sha256:
@@ -164,7 +165,7 @@ def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
     If it was tested, the test decides; otherwise a model that a person named is asked for all,
     and the bundled one for the context alone. The bundled one is never asked for more.
     """
-    verdict = stored_verdict(model_subject(settings), environment)
+    verdict = stored_verdict(model_subject(settings, environment), environment)
     named = bool(settings.llm_model)
     if verdict is None:
         return ModelTrust("all" if named else "context")

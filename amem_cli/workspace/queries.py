@@ -40,6 +40,13 @@ class SearchResult:
     mode: Mode
     hits: tuple[Hit, ...]
 
+    @property
+    def problem(self) -> str:
+        """Why there is no hit that is close to the query; empty if there is one."""
+        if not self.hits:
+            return "nothing close"
+        return "" if self.hits[0].close else "nothing close: these notes come nearest"
+
 
 @dataclass(frozen=True, slots=True)
 class ListedNote:
@@ -99,8 +106,13 @@ class Queries(SharedVault):
         limit: int = 5,
         neighbors: bool = True,
         filters: Filters | None = None,
+        min_score: float | None = None,
     ) -> SearchResult:
         """The best notes for a query, then notes linked to them.
+
+        Args:
+            min_score: leave out hits with a lower score. None: if no note is close to the query,
+                the hits are the nearest, and not `close`.
 
         Raises:
             UsageError: the query is empty.
@@ -124,6 +136,7 @@ class Queries(SharedVault):
                 neighbors=neighbors,
                 filters=self._visible(filters),
                 reranker=self.models.reranker if mode == "hybrid" else None,
+                min_score=min_score,
             )
         self.count_use([hit.note.key for hit in hits])
         return SearchResult(query, mode, tuple(map(self._without_private, hits)))

@@ -305,7 +305,7 @@ class SharedVault:
         return MemoryProcess(
             ports=self.ports,
             encoder=self.encoder,
-            model=None if trust.asked_for == "nothing" else self.model,
+            model=None if trust.asked_for == "nothing" else self._model_or_stand_in(),
             settings=ProcessSettings(
                 evolve=settings.evolution_mode != "off",
                 review=settings.evolution_mode == "review",
@@ -318,6 +318,15 @@ class SharedVault:
                 learn=settings.evolution_feedback == "on",
             ),
         )
+
+    def _model_or_stand_in(self) -> LanguageModel | None:
+        try:
+            return self.model
+        except AmemError as error:
+            from amem_cli.models.ports import UnavailableModel
+
+            # Notes get what the analyzer makes of them, and wait for the model.
+            return UnavailableModel(error, self.settings.llm_model or self.settings.llm_backend)
 
     def writing(self) -> AbstractContextManager[object]:
         """Other threads that write notes wait."""
@@ -344,6 +353,29 @@ class SharedVault:
             spared = None if keep_missing else ()
             return synchronise(self.ports, keep_missing=spared, progress=progress)
 
+    def take_stock(self) -> int:
+        """Record the notes of a new vault as their owner's, with nothing pending; their number."""
+        from amem_cli.editing.edit import take_stock
+
+        with self.writing():
+            return take_stock(self.ports)
+
+    def follow_renames(self, *, unless_done: bool = False) -> Sequence[str]:
+        """Let the machine's links follow notes that were renamed; paths of notes that changed.
+
+        Args:
+            unless_done: only if a note was moved since the last time, and with a notice.
+        """
+        if unless_done and self.index.files.links_follow():
+            return ()
+        from amem_cli.editing.renames import update_renamed_links
+
+        with self.writing():
+            changed = update_renamed_links(self.ports)
+        if unless_done and changed:
+            self.notice(f"amem's links follow renamed notes in {', '.join(changed)}")
+        return changed
+
     def embed_missing(self, *, go_over: bool = False) -> int:
         """Give new passages their vectors; returns how many got one.
 
@@ -356,7 +388,8 @@ class SharedVault:
         from amem_cli.index.sync import embed_missing
 
         encoder = self.models.encoder if go_over else self.encoder
-        with self._connection.caller.progress("embedding passages") as progress:
+        waiting = self.index.vectors.count_to_embed(encoder.model_id) > 0
+        with self._connection.caller.progress("embedding passages", at_once=waiting) as progress:
             return embed_missing(self.ports, encoder, progress=progress)
 
     @property

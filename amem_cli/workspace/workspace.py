@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, NotFoundError, WriteConflict
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
 
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.duplicates.merge import Merged
-    from amem_cli.duplicates.merge_fields import Mentions
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal
+    from amem_cli.editing.edit_text import TextEdit
+    from amem_cli.editing.move import Moved
+    from amem_cli.editing.property_links import Mentions
     from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.editing.undo import Undone
     from amem_cli.exchange.import_notes import ImportReport
@@ -79,6 +82,7 @@ class Workspace(Queries):
         from amem_cli.duplicates.compare import note_with_text
         from amem_cli.editing.add import add
 
+        self.follow_renames(unless_done=True)
         with self._claiming_work() if wait else contextlib.nullcontext():
             existing = None
             self._connection.caller.step("writing the note")
@@ -92,6 +96,7 @@ class Workspace(Queries):
             if existing is not None:
                 is_pending = any(note.path == path for note in self.index.queue.pending())
                 return Added(self._unprocessed(path, pending=is_pending), known=True)
+            self._connection.caller.saved(path)
             outcome = self.process_note(path, wait=wait, new_text=True)
         return Added(outcome, duplicates=self._duplicates(path))
 
@@ -122,7 +127,7 @@ class Workspace(Queries):
                 process = self.process
                 asking = "" if process.model is None else f", asking {process.model.name}"
                 label = f"working out keywords, tags and links{asking}"
-                with self._connection.caller.progress(label):
+                with self._connection.caller.progress(label, at_once=True):
                     outcome = process.run(path, asked=True, only_pending=new_text)
         except NotFoundError as error:
             return self._unprocessed(path, error.message, pending=False)
@@ -206,13 +211,40 @@ class Workspace(Queries):
                 set_category(self.ports, note, category)
             if links is not None:
                 self._set_links(note, links)
+        if changed or category is not None or links is not None:
+            self._connection.caller.saved(note.path)
+        return self._updated(note, changed, wait=wait)
+
+    def edit_text(
+        self, note: NoteSummary, edit: TextEdit, *, revision: str = "", wait: bool = True
+    ) -> Updated:
+        """Replace one place in a note's text as its owner, then link it anew.
+
+        Args:
+            revision: hash of the text that the edit was made for; empty for any.
+
+        Raises:
+            NotFoundError: the place is not there, or not only once.
+            UsageError, HeaderRefused, WriteConflict: nothing was written.
+        """
+        from amem_cli.editing.edit import edit_text
+
+        self._connection.caller.step("writing the note")
+        with self.writing():
+            is_changed = edit_text(self.ports, note, edit, text=revision)
+        if is_changed:
+            self._connection.caller.saved(note.path)
+        return self._updated(note, ("content",) if is_changed else (), wait=wait)
+
+    def _updated(self, note: NoteSummary, changed: tuple[str, ...], *, wait: bool) -> Updated:
         summary = self.index.notes.summary(note.path)
-        outcome = self.process_note(note.path, wait=wait, new_text="content" in changed)
+        is_new = "content" in changed
+        outcome = self.process_note(note.path, wait=wait, new_text=is_new)
         return Updated(
             outcome,
             changed,
             summary.text_hash if summary is not None else "",
-            self._duplicates(note.path) if edits.content is not None else (),
+            self._duplicates(note.path) if is_new else (),
         )
 
     def _set_links(self, note: NoteSummary, targets: Sequence[NoteSummary]) -> None:
@@ -232,6 +264,7 @@ class Workspace(Queries):
         now = self.index.notes.summary(note.path)
         if now is not None and now.sha == note.sha:
             return self._unprocessed(note.path, pending=False)
+        self._connection.caller.saved(note.path)
         new_text = now is None or now.text_hash != note.text_hash
         return self.process_note(note.path, wait=wait, new_text=new_text)
 
@@ -250,6 +283,23 @@ class Workspace(Queries):
             removal,
             unlinked=tuple(path for path in removal.unlinked if path not in hidden),
             dangling=tuple(path for path in removal.dangling if path not in hidden),
+        )
+
+    def move(self, note: NoteSummary, name: str) -> Moved:
+        """Give a note another name or folder; all links to it follow. See `editing.move.move`.
+
+        Raises:
+            UsageError, UnsafePath, HeaderRefused, SettingsError, WriteConflict: nothing was done.
+        """
+        from amem_cli.editing.move import move
+
+        with self.writing():
+            hidden = self.hidden()
+            moved = move(self.ports, note, name, unseen=hidden)
+        return replace(
+            moved,
+            followed=tuple(path for path in moved.followed if path not in hidden),
+            left=tuple(line for line in moved.left if not any(path in line for path in hidden)),
         )
 
     def link(
@@ -280,22 +330,30 @@ class Workspace(Queries):
 
     @contextlib.contextmanager
     def evolving(
-        self, paths: Sequence[str], *, asked: bool = False, dry_run: bool = False
+        self,
+        paths: Sequence[str],
+        *,
+        asked: bool = False,
+        settled: bool = False,
+        dry_run: bool = False,
     ) -> Iterator[EvolveBatch]:
         """The memory process for many notes, which the batch goes through inside.
 
         Args:
             asked: the user named these notes; else those are left that others finished meanwhile.
+            settled: leave notes that a person may still be editing, as nobody waits for them.
 
         Raises:
             AmemError: the encoder or the language model cannot be had.
         """
         from amem_cli.memory.batch import EvolveBatch
 
+        if not dry_run:
+            self.follow_renames(unless_done=True)
         if paths:
             self.embed_missing()
         with self.model_at_work():
-            batch = EvolveBatch(self.process, paths, asked=asked, dry_run=dry_run)
+            batch = EvolveBatch(self.process, paths, asked, settled, dry_run)
             caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch
@@ -320,7 +378,7 @@ class Workspace(Queries):
             if any(path in f"{error.message} {error.hint}" for path in unseen):
                 raise NotFoundError(
                     "it cannot be taken back: what it changed is in a note that you are not shown",
-                    hint="Leave it to the user: amem undo.",
+                    hint="Leave it to the user.",
                 ) from None
             raise
         # A note that came back may be one that is not shown.
@@ -341,7 +399,7 @@ class Workspace(Queries):
             key = event.note or event.path
             notes = self.index.notes.find(key) if key else []
             if any(note.path in unseen for note in notes):
-                raise NotFoundError(f"no event {prefix!r}", hint="history shows their ids.")
+                raise NotFoundError(f"no event {prefix!r}", hint="`amem history` shows their ids.")
             # Nobody knows any more whether a note that is gone was private.
             if not notes and event.path:
                 unseen.add(event.path)
@@ -376,7 +434,7 @@ class Workspace(Queries):
 
     def links_in_other_properties(self) -> Mentions:
         """What `merge` has to know of links that the index does not hold; reads every note."""
-        from amem_cli.duplicates.merge_fields import links_in_other_properties
+        from amem_cli.editing.property_links import links_in_other_properties
 
         return links_in_other_properties(self.ports)
 
@@ -424,8 +482,10 @@ class Workspace(Queries):
         """
         from amem_cli.exchange.import_notes import import_notes
         from amem_cli.exchange.open_source import open_source
+        from amem_cli.git.first_commits import FirstCommits
 
-        source = open_source(path, kind, self.root)
+        first_commits = partial(FirstCommits, environment=self.environment)
+        source = open_source(path, kind, self.root, first_commits)
         with self._connection.caller.progress("importing") as progress, self.writing():
             return import_notes(
                 self.ports,
@@ -437,17 +497,3 @@ class Workspace(Queries):
                 dry_run=dry_run,
                 progress=progress,
             )
-
-    def take_stock(self) -> int:
-        """Record the notes of a new vault as their owner's, with nothing pending; their number."""
-        from amem_cli.editing.edit import take_stock
-
-        with self.writing():
-            return take_stock(self.ports)
-
-    def follow_renames(self) -> Sequence[str]:
-        """Let the machine's links follow notes that were renamed; paths of notes that changed."""
-        from amem_cli.editing.renames import update_renamed_links
-
-        with self.writing():
-            return update_renamed_links(self.ports)

@@ -252,18 +252,18 @@ def test_the_nearest_sentences_are_quoted_with_what_makes_them_clear() -> None:
     weights = {"walrus": 2.0, "noon": 1.0}
     feeding = sentences_of("n1", "It was cold. The walrus is fed at noon. With herring.", weights)
     other = sentences_of("n2", "Trains were late. Nobody knew why.", weights)
-    (best,) = nearest([*feeding, *other], None, {"n1": 0.5, "n2": 0.1})
+    (best,) = nearest([*feeding, *other], None, {"n1": 0.5, "n2": 0.1}, {})
     assert best.text == "The walrus is fed at noon."
     assert quotation(best, feeding) == "It was cold. The walrus is fed at noon. With herring."
-    assert nearest(other, None, {"n2": 0.0}) == []
-    first, second = nearest([*feeding, *other], None, {"n1": 0.5, "n2": 0.9})
+    assert nearest(other, None, {"n2": 0.0}, {}) == []
+    first, second = nearest([*feeding, *other], None, {"n1": 0.5, "n2": 0.9}, {})
     assert (first.label, second.label) == ("n2", "n1")
 
 
 @given(st.text("ab. \n", max_size=600), st.lists(st.floats(-1, 1), min_size=200, max_size=200))
 def test_quotations_are_bounded_and_come_from_the_text(text: str, cosines: list[float]) -> None:
     found = sentences_of("n1", text, {"a": 1.0})[:200]
-    for best in nearest(found, cosines[: len(found)], {"n1": 1.0})[:MOST_QUOTED]:
+    for best in nearest(found, cosines[: len(found)], {"n1": 1.0}, {})[:MOST_QUOTED]:
         quoted = quotation(best, found)
         assert len(quoted) <= LONGEST_QUOTE
         assert "".join(quoted.rstrip("…").split()) in "".join(text.split())

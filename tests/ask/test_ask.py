@@ -186,6 +186,31 @@ def test_private_notes_stay_on_this_machine(ports: VaultPorts, tmp_path: Path) -
     assert asked(ports, local).citations[0].title == "Secret"
 
 
+def test_the_title_of_a_private_newer_note_stays_too(ports: VaultPorts, tmp_path: Path) -> None:
+    write_note(tmp_path, "Secret.md", "---\nprivate: true\n---\nThe walrus is fed at dawn now.\n")
+    refresh(ports)
+    secret, feeding = note_named(ports.index, "Secret"), note_named(ports.index, "Feeding")
+    link(ports, secret, feeding, relation="supersedes")
+    refresh(ports)
+    remote = ScriptedModel([says("At noon.", "Feeding")], is_remote=True)
+    assert asked(ports, remote).text == "At noon."
+    assert "Secret" not in remote.requests[0].text
+    (only,) = asked(ports, filters=Filters(hidden=("Secret.md",))).citations
+    assert (only.path, only.superseded_by) == ("zoo/Feeding.md", ())
+
+
+def test_a_newer_note_that_is_not_shown_is_named(ports: VaultPorts, tmp_path: Path) -> None:
+    write_note(tmp_path, "Notice.md", "The walrus is fed at dawn now.\n")
+    refresh(ports)
+    notice, feeding = note_named(ports.index, "Notice"), note_named(ports.index, "Feeding")
+    link(ports, notice, feeding, relation="supersedes")
+    refresh(ports)
+    model = ScriptedModel([says("At noon.", "Feeding")])
+    answer = asked(ports, model, filters=Filters(tags=("zoo",)))
+    assert "superseded by “Notice”" in model.requests[0].text
+    assert [each.title for each in answer.citations[0].superseded_by] == ["Notice"]
+
+
 def test_a_vault_of_private_notes_is_quoted_without_the_remote_model(tmp_path: Path) -> None:
     write_note(tmp_path, "a.md", "---\nprivate: true\n---\nThe walrus is fed at noon.\n")
     ports = open_vault(tmp_path)

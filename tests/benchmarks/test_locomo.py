@@ -103,6 +103,39 @@ def test_without_a_model_the_rows_that_need_none_quote(
     assert "session 10 has no date" in shown.err
 
 
+def test_several_k_are_asked_in_one_run(
+    locomo: Any, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = data.parent / "run"
+    options = ("--backend", "none", "--rows", "plain-rag,ask", "--results", str(folder))
+    document = run(locomo, data, *options, "--k", "1,3")
+    assert list(document["by_k"]) == ["1", "3"]
+    cost = {k: each["cost"]["plain-rag"]["notes_shown"] for k, each in document["by_k"].items()}
+    assert cost["1"] <= 1 < cost["3"] <= 3
+    assert document["cost"] == document["by_k"]["1"]["cost"]
+    assert "answerable: F1 by k" in capsys.readouterr().out
+    rows = [json.loads(line) for line in (folder / "answers.jsonl").read_text().splitlines()]
+    # `ask` has its own number of notes, and is asked once.
+    assert [row["row"] for row in rows].count("plain-rag") == 2 * 5
+    assert [row["row"] for row in rows].count("ask") == 5
+    again = run(locomo, data, *options, "--k", "3")
+    assert again["cost"]["plain-rag"] == document["by_k"]["3"]["cost"]["plain-rag"]
+    assert len((folder / "answers.jsonl").read_text().splitlines()) == len(rows)
+
+
+def test_embeddings_are_drawn_and_measured_beside_those_of_the_bare_turns(
+    locomo: Any, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = data.parent / "map.png"
+    drawing = import_module("locomo_map")
+    drawing.main([str(data), "--backend", "none", "--picture", str(picture)], encoder=FakeEncoder())
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["conv-x"] * 3
+    assert [name in line for name, line in zip(drawing.MEMORIES, lines, strict=True)] == [True] * 3
+    assert all("6 turns" in line for line in lines)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_a_perfect_reader_shows_what_search_and_checks_leave(locomo: Any, data: Path) -> None:
     document = run(locomo, data, "--backend", "perfect", "--categories", "1,2,4,5")
     rows = document["scores"]["answerable"]["rows"]

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.locomo_results import Breaker, LineLog, Reply, Results, as_row
 
-SETTINGS = {"model": "a", "k": 10}
+SETTINGS = {"model": "a"}
 
 
 def reply(question: str = "q1", row: str = "amem") -> Reply:
@@ -18,7 +18,7 @@ def reply(question: str = "q1", row: str = "amem") -> Reply:
 
 def test_an_answer_comes_back_as_it_was(tmp_path: Path) -> None:
     Results(tmp_path, SETTINGS).answers.write(as_row(reply()))
-    assert Results(tmp_path, SETTINGS).replies() == {("amem", "q1"): reply()}
+    assert Results(tmp_path, SETTINGS).replies() == {("amem", "q1", 0): reply()}
 
 
 def test_the_half_of_a_line_that_a_killed_run_wrote_is_forgotten(tmp_path: Path) -> None:

@@ -82,7 +82,56 @@ def test_a_script_gets_one_document(vault: Program) -> None:
         "quote": "The walrus is fed at noon.",
         "line": 5,
         "via": None,
+        "superseded_by": [],
     }
+
+
+SUPERSEDED = {
+    "Oven": "---\ncreated: 2026-03-04T09:00:00\n---\nFor the bakery we buy the Miele oven.\n",
+    "Larger oven": "---\ncreated: 2026-04-10T09:00:00\n---\nSee [[Oven]]. We take the Rational.\n",
+}
+OVEN = "Which oven do we buy for the bakery?"
+
+
+def bakery(vault: Program) -> Program:
+    """Adds a decision, and the note that supersedes it and has few of the question's words."""
+    for title, text in SUPERSEDED.items():
+        (vault.folder / f"{title}.md").write_text(text)
+    assert vault("link", "Larger oven", "Oven", "--relation", "supersedes").code == 0
+    return vault
+
+
+def test_the_current_note_is_quoted_first_and_the_superseded_one_marked(vault: Program) -> None:
+    answer = bakery(vault)("ask", OVEN)
+    lines = answer.out.splitlines()
+    assert lines[2].startswith("[1] Larger oven") and lines[3] == "    “We take the Rational.”"
+    assert lines[5].startswith("[2] Oven")
+    assert lines[6] == "    superseded by “Larger oven” since 2026-04-10"
+    document = vault("ask", OVEN, "--json").json
+    newer, older = document["sources"]
+    assert (newer["path"], newer["superseded_by"]) == ("Larger oven.md", [])
+    assert [each["path"] for each in older["superseded_by"]] == ["Larger oven.md"]
+    assert "[2, superseded by “Larger oven”]" in document["answer"]
+
+
+def test_a_models_answer_from_a_superseded_note_alone_is_questioned(vault: Program) -> None:
+    with ChatServer() as server:
+        server.content = says("The Miele oven.", "Oven")
+        document = bakery(vault)("ask", OVEN, "--json", **good(server)).json
+        asked = str(server.requests[-1].body["messages"][-1]["content"])
+    assert "is superseded by n1" in asked and "Answer anew" in asked
+    (source,) = document["sources"]
+    assert [each["title"] for each in source["superseded_by"]] == ["Larger oven"]
+
+
+def test_what_is_no_sentence_is_never_quoted(vault: Program) -> None:
+    (vault.folder / "Animals.md").write_text(
+        "---\nzoo: yes\n---\n---\nwalrus: fed when\n---\n# When is the walrus fed\n"
+        "#walrus #fed\n- [[Feeding|When is the walrus fed]]\n- See [[Otters]] and the [[Walrus]].\n"
+        "\n| walrus | fed |\n|---|---|\n| when | walrus fed |\n\n```\nwhen is the walrus fed\n```\n"
+    )
+    (source,) = vault("ask", QUESTION, "--json").json["sources"]
+    assert source["path"] == "Feeding.md"
 
 
 def test_what_is_not_held_is_said_and_gives_exit_code_one(vault: Program) -> None:
@@ -132,7 +181,7 @@ def test_a_model_that_a_test_found_unfit_is_not_asked(vault: Program) -> None:
         named = Settings(llm_backend="openai", llm_model="good", llm_base_url=server.url)
         verdict = StoredVerdict("unfit", "it invents", "2026-03-02", 0.9)
         environment = {**os.environ, **vault.environment}
-        store_verdict(model_subject(named), verdict, environment)
+        store_verdict(model_subject(named, environment), verdict, environment)
         assert vault("ask", QUESTION, "--json", **good(server)).json["how"] == "extract"
         assert not server.requests
 

@@ -147,11 +147,11 @@ def test_evolve_does_what_waits(amem: Program, vault: Path) -> None:
 
 def test_a_note_in_an_open_editor_is_left_in_peace(amem: Program, vault: Path) -> None:
     write_note(vault, "notes/fresh.md", "Somebody is typing about puffins.\n")
-    waiting = amem("evolve", "--json")
-    assert (waiting.code, waiting.json["pending"]) == (1, 1)
+    waiting = amem("watch", "--once", "--json")
+    assert (waiting.code, waiting.json["pending"]) == (0, 1)
     assert (vault / "notes/fresh.md").read_text() == "Somebody is typing about puffins.\n"
     os.utime(vault / "notes/fresh.md", (1, 1))
-    assert amem("evolve", "--json").json["pending"] == 0
+    assert amem("watch", "--once", "--json").json["pending"] == 0
     assert 'id: "1970' in (vault / "notes/fresh.md").read_text()
 
 

@@ -52,6 +52,21 @@ def test_problems_are_told_by_check_with_advice_and_counted(amem: Program, vault
     }  # fmt: skip
 
 
+def test_a_model_that_cannot_be_loaded_and_the_notes_that_wait_for_it_are_told(
+    amem: Program, vault: Path
+) -> None:
+    broken = {"AMEM_LLM_BACKEND": "llama.cpp", "AMEM_LLM_MEMORY_MB": "256"}
+    assert amem("add", "Walruses haul out on ice.", "--json", **broken).json["pending"]
+    found = amem("doctor", "--json", **broken)
+    assert found.code == 1
+    checks = {each["check"]: each["message"] for each in found.json["findings"]}
+    assert set(checks) == {"models", "pending"}
+    assert "cannot be loaded" in checks["models"]
+    assert checks["pending"].startswith("1 note waits for the memory process, which failed: ")
+    assert amem("evolve").code == 0
+    assert amem("doctor").code == 0
+
+
 def test_what_is_mended_leaves_nothing_to_do(amem: Program, vault: Path) -> None:
     write_note(vault, "notes/b.md", "A new note.\n")
     found = amem("doctor", "--fix", "--json")

@@ -13,12 +13,14 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.screen import Screen
 from tests.terminal import at_terminal, plain
 from tests.vaults import write_note
 
@@ -116,7 +118,8 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
     done = COUNT - stopped.json["pending"]
     assert 0 < done < 10
     assert amem("evolve", "--all", "--no-llm", "--quiet").code == 0
-    assert len(runs(vault)) == COUNT and set(runs(vault).values()) == {1}
+    # The analyzer stood in for the model, and was then asked for by name.
+    assert len(runs(vault)) == COUNT and set(runs(vault).values()) == {1, 2}
 
 
 def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: Path) -> None:
@@ -125,3 +128,37 @@ def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: P
     planned = amem("evolve", "--all", "--dry-run")
     assert planned.out.startswith(f"{COUNT - 2} notes would be processed: ")
     assert len(runs(vault)) == 2
+
+
+def test_a_command_processes_what_was_saved_a_moment_ago_and_a_watcher_says_that_it_waits(
+    amem: Program, vault: Path
+) -> None:
+    for number in range(2):
+        write_note(vault, f"new{number}.md", f"Walrus {number} naps on ice.\n")
+    waits = amem("watch", "--once", "--no-llm")
+    assert waits.err == (
+        "2 notes edited in the last 60 s left for later; `amem evolve` processes them now\n"
+    )
+    assert waits.out == "0 notes processed, 2 pending\n"
+    done = amem("evolve")
+    assert (done.code, done.err) == (0, "")
+    assert "being edited" not in done.out and done.out.count("keywords") == 2
+    assert runs(vault) == {"new0.md": 1, "new1.md": 1}
+
+
+def test_a_terminal_shows_at_most_six_lines_a_note_and_no_bar_stays(
+    amem: Program, vault: Path
+) -> None:
+    for number in range(5):
+        write_note(vault, f"same{number}.md", "Puffins nest in burrows on cliffs above the sea.\n")
+    names = [f"same{number}" for number in range(5)]
+    environment: dict[str, Any] = {**amem.environment}
+    with Screen(amem.folder, ["evolve", *names], rows=60, **environment) as screen:
+        assert screen.finish() == 0
+        lines = [line for line in screen.lines if line]
+    assert "0/?" not in plain(screen.shown.decode())
+    assert sum(not line.startswith("  ") for line in lines) == 5, lines
+    blocks = "\n".join(lines).replace("\n  ", "\t").split("\n")
+    assert [block.split("  ")[0] for block in blocks] == names
+    assert all(len(block.split("\t")) <= 6 for block in blocks), lines
+    assert not any("written by amem" in line for line in lines)

@@ -24,7 +24,7 @@ def vault(amem: Program) -> Program:
 
 def found(amem: Program, *arguments: str) -> set[str]:
     answer = amem("search", "walrus", "--mode", "keyword", "--json", *arguments)
-    assert answer.code == 0, answer.err
+    assert answer.code == (0 if answer.json["hits"] else 1), answer.err
     return {hit["title"] for hit in answer.json["hits"]}
 
 
@@ -216,3 +216,73 @@ def test_show_and_list_say_at_once_that_a_note_is_superseded(rules: Program) -> 
     assert "superseded" not in "\n".join(rules("show", "New rule").out.splitlines()[:3])
     (row,) = [line for line in rules("list").out.splitlines() if "Old rule" in line]
     assert row.endswith("Old rule  (superseded)")
+
+
+def test_a_search_says_if_nothing_is_close(vault: Program) -> None:
+    nearest = vault("search", "quantum chromodynamics lectures", "--neighbors")
+    assert nearest.code == 1
+    first, *rest = nearest.out.splitlines()
+    assert first == "nothing close: these notes come nearest"
+    assert 1 <= len(rest) <= 3 and all(line.startswith("  ~ 0.") for line in rest)
+    answer = vault("search", "quantum chromodynamics lectures", "--json")
+    assert answer.code == 1
+    assert answer.json["problem"] == first
+    assert answer.json["hits"] and not any(hit["close"] for hit in answer.json["hits"])
+    by_words = vault("search", "quantum chromodynamics", "--mode", "keyword")
+    assert (by_words.code, by_words.out) == (1, "nothing close\n")
+    shown = vault("search", "quantum chromodynamics lectures", "--min-score", "0")
+    assert (shown.code, "nothing close" in shown.out) == (0, False)
+
+
+def test_words_found_exactly_are_close_and_so_is_an_id(vault: Program) -> None:
+    text = '---\nid: "20240102030405"\n---\nMerle paid bill 48213 when the heat pump had failed.\n'
+    (vault.folder / "pump.md").write_text(text)
+    for filler in range(12):
+        (vault.folder / f"{filler}.md").write_text(f"Nothing of interest, part {filler}.\n")
+    for query in (
+        '"heat pump" of the opera in Vienna last winter',
+        "which airline refunds invoice 48213 to students",
+        "the favourite composer of Merle in boarding school",
+        "walrus",
+        "20240102030405",
+    ):
+        for mode in ("hybrid", "keyword"):
+            answer = vault("search", query, "--mode", mode, "--json")
+            assert (answer.code, answer.json["problem"]) == (0, None), (query, mode)
+    assert answer.json["hits"][0]["title"] == "pump"
+    assert answer.json["hits"][0]["score"] == 1
+
+
+def test_a_score_means_the_same_however_many_hits_are_shown(vault: Program) -> None:
+    def scores(*arguments: str) -> list[float]:
+        answer = vault("search", "a walrus at rest", "--json", "--no-neighbors", *arguments)
+        return [hit["score"] for hit in answer.json["hits"]]
+
+    many = scores("-k", "20")
+    assert many == sorted(many, reverse=True) and 0 < many[-1] <= many[0] <= 1
+    assert scores("-k", "2") == many[:2]
+    least = many[0] - 0.001
+    assert scores("--min-score", f"{least}") == [each for each in many if each >= least]
+    none = vault("search", "a walrus at rest", "--min-score", "1")
+    assert (none.code, none.out) == (1, "nothing close\n")
+    assert vault("search", "walrus", "--min-score", "1.5").code == 2
+
+
+def test_two_hits_are_two_and_linked_notes_are_a_line_each(vault: Program) -> None:
+    links = " ".join(f"[[{name}]]" for name in "abcde")
+    (vault.folder / "hub.md").write_text(f"The glacier moves. {links}\n")
+    for name in "abcde":
+        (vault.folder / f"{name}.md").write_text(f"Some text on {name * 5}.\n")
+    query = ("search", "glacier moves", "--mode", "keyword")
+
+    def linked(*arguments: str) -> list[str]:
+        lines = vault(*query, *arguments).out.splitlines()
+        return [line for line in lines if line.startswith("↳")]
+
+    first = [f"↳ {name}  linked with “hub”" for name in "abcde"]
+    assert linked("-k", "2") == first[:2]
+    assert linked() == [*first[:3], "↳ 2 more linked: --neighbors shows them"]
+    assert linked("--neighbors") == first
+    assert linked("--no-neighbors") == []
+    hits = vault(*query, "--json").json["hits"]
+    assert [hit["title"] for hit in hits if hit["via"]] == list("abcde")

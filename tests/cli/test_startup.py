@@ -167,9 +167,9 @@ def test_help_lists_the_commands_as_it_would_if_all_were_loaded() -> None:
 
 
 def _entries(text: str) -> list[str]:
-    """Name and sentence of each command that a help text lists, without its line breaks."""
-    listed = re.split(r"\n  (?=\S)", text.partition("Commands:")[2])
-    return sorted(" ".join(entry.split()) for entry in listed)
+    """Name and sentence of each command that a help text lists, without headings and breaks."""
+    listed = re.sub(r"^\S.*", "", text.partition("Show this message and exit.")[2], flags=re.M)
+    return sorted(" ".join(entry.split()) for entry in re.split(r"\n  (?=\S)", listed))
 
 
 def test_a_misspelt_command_is_told_its_name(amem: Program) -> None:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
 import pytest
 
 from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
 
 
 @pytest.mark.parametrize("words", [[], ["config"], ["model"]])
@@ -18,8 +26,8 @@ def test_no_command_is_wrong_usage_and_shows_the_help(amem: Program, words: list
 
 
 def test_the_list_of_commands_tells_each_in_a_whole_sentence(amem: Program) -> None:
-    for words in ([], ["model"]):
-        listed = amem(*words, "--help").out.split("Commands:", 1)[1]
+    for words, first in (([], "Begin:"), (["model"], "Commands:")):
+        listed = amem(*words, "--help").out.split(first, 1)[1]
         assert "..." not in listed
     told = " ".join(amem("--help").out.split())
     assert "Begin with `amem init DIR`" in told
@@ -74,3 +82,157 @@ def test_another_name_of_a_property_takes_effect_with_the_command_that_is_named(
 def test_the_command_that_init_names_next_can_be_typed_as_it_stands(amem: Program) -> None:
     told = amem("init", "my vault").out
     assert told.rstrip().endswith(' && amem add "…"')
+
+
+def _texts(amem: Program) -> list[str]:
+    notes = [each["id"] for each in amem("list", "--json", "--sort", "path").json]
+    return [amem("show", note, "--raw").out.partition("\n---\n")[2] for note in notes]
+
+
+def test_words_of_a_text_a_query_or_a_question_need_no_quotes(amem: Program) -> None:
+    amem("init", "v")
+    for note in (amem.folder / "v").rglob("*.md"):
+        note.unlink()
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    assert amem("add", "the", "wood", "oven", "warms", "up", "--tag", "cafe", "--no-llm").code == 0
+    assert _texts(amem) == ["the wood oven warms up\n"]
+    found = amem("search", "wood", "oven", "-k", "1", "--mode", "keyword", "--json").json
+    assert (found["query"], len(found["hits"])) == ("wood oven", 1)
+    assert amem("ask", "what", "warms", "up?", "--no-llm", "--json").json["question"] == (
+        "what warms up?"
+    )
+
+
+def test_text_may_begin_with_a_dash_and_a_misspelt_option_is_still_refused(amem: Program) -> None:
+    amem("init", "v")
+    for note in (amem.folder / "v").rglob("*.md"):
+        note.unlink()
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    texts = ("- [ ] call Huber", "-5 degrees", "--- cut here", "-[x] done")
+    for text in texts:
+        added = amem("add", text, "--no-wait", "--title", "- of - dashes", "--tag=a")
+        assert added.code == 0, added.err
+    assert amem("add", "-", "[", "]", "buy", "milk", "--no-wait").code == 0
+    assert amem("add", "-", "--no-wait", stdin="from stdin").code == 0
+    assert amem("add", "--no-wait", "--", "--tag", "is text").code == 0
+    unquoted = ("- [ ] buy milk", "from stdin", "--tag is text")
+    assert sorted(_texts(amem)) == sorted(f"{text}\n" for text in (*texts, *unquoted))
+    for word in ("--tagg", "--tagg=two words", "-x"):
+        refused = amem("add", "buy milk", word, "x", "--no-wait")
+        assert (refused.code, refused.out) == (2, "")
+        assert "no such option: " + word[:6].partition("=")[0] in refused.err
+    assert "--tag" in amem("add", "x", "--tagg", "y").err.replace("--tagg", "")
+    assert len(_texts(amem)) == 7
+
+
+def test_the_help_lists_commands_by_what_they_are_used_for(amem: Program) -> None:
+    told = amem("--help").out
+    places = [told.index(part) for part in ("\nWrite:\n", "  add ", "\nFind and read:\n", "  ask ")]
+    assert places == sorted(places)
+
+
+def test_add_tells_that_the_note_is_saved_before_the_model_works(amem: Program) -> None:
+    amem("init", "v")
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(request: dict[str, Any]) -> str:
+        asked.set()
+        go_on.wait(60)
+        return "{}"
+
+    with ChatServer() as server:
+        server.content = slow
+        variables = {
+            "AMEM_VAULT": str(amem.folder / "v"),
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_BASE_URL": server.url,
+            "AMEM_LLM_MODEL": "test-model",
+        }
+        for options in ([], ["--json"]):
+            asked.clear()
+            with subprocess.Popen(
+                [sys.executable, "-m", "amem_cli", "add", "Walruses haul out.", *options],
+                cwd=amem.folder,
+                env={**os.environ, **amem.environment, **variables},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as process:
+                assert process.stdout is not None
+                if not options:
+                    assert process.stdout.readline() == "saved notes/Walruses haul out.md\n"
+                assert asked.wait(60)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+            assert (process.returncode, out) == (130, "")
+            assert err.endswith(" is saved; `amem evolve` finishes it\ninterrupted\n")
+        go_on.set()
+
+
+def test_a_tag_that_no_note_has_is_named_with_those_like_it(amem: Program) -> None:
+    amem("init", "v")
+    amem("--vault", "v", "add", "One.", "--tag", "practice/rest", "--no-wait")
+    for words in (["list"], ["search", "one", "--mode", "keyword"]):
+        listed = amem("--vault", "v", *words, "--tag", "practise/rest")
+        told = "no note has the tag #practise/rest; near: #practice/rest "
+        assert listed.err.startswith(told), words
+    assert amem("--vault", "v", "list", "--tag", "practice").err == ""
+
+
+def test_the_list_of_settings_says_what_each_does(amem: Program) -> None:
+    amem("init", "v")
+    lines = amem("--vault", "v", "config", "list").out.splitlines()
+    assert len(lines) % 2 == 0 and all(line.startswith("    ") for line in lines[1::2])
+    told = dict(zip((line.split(" = ")[0] for line in lines[::2]), lines[1::2], strict=True))
+    assert told["evolution.max_links"] == "    most links that the machine adds to one note"
+    assert "front matter" in told["properties.tags"]
+
+
+def test_an_undo_says_how_to_have_everything_again(amem: Program) -> None:
+    amem("init", "v")
+    vault = ("--vault", "v")
+    added = amem(*vault, "add", "Read new notes on Friday.", "--no-llm", "--json").json
+    before = amem(*vault, "show", added["id"], "--raw").out
+    undone = amem(*vault, "undo", "--since", "2000-01-01").out
+    assert amem(*vault, "show", added["id"], "--raw").out != before
+    commands = undone.splitlines()[-1].removeprefix("to have it again: ").split(" && ")
+    for command in commands:
+        assert amem(*vault, *command.split()[1:]).code == 0, command
+    assert amem(*vault, "show", added["id"], "--raw").out == before
+
+
+def test_history_begins_with_what_happened_last(amem: Program) -> None:
+    amem("init", "v")
+    for text in ("One walrus.", "Two seals."):
+        amem("--vault", "v", "add", text, "--no-wait")
+    told = amem("--vault", "v", "history").out
+    assert told.index("Two seals") < told.index("One walrus")
+
+
+def test_two_notes_that_link_each_other_are_one_line(amem: Program) -> None:
+    amem("init", "v")
+    vault = ("--vault", "v")
+    for title in ("One", "Two", "Three"):
+        amem(*vault, "add", f"About {title}.", "--title", title, "--no-wait")
+    for source, target in (("One", "Two"), ("Two", "One"), ("One", "Three")):
+        amem(*vault, "link", source, target)
+    links = [line for line in amem(*vault, "show", "One").out.splitlines() if line[:1] in "→←↔"]
+    assert [line.split("  ")[0] for line in links if line] == ["↔ Two", "→ Three"]
+
+
+def test_a_snippet_says_which_tasks_are_done(amem: Program) -> None:
+    amem("init", "v")
+    amem("--vault", "v", "add", "- [x] call Huber\n- [ ] pay Huber", "--no-wait")
+    (hit,) = amem(
+        "--vault",
+        "v",
+        "search",
+        "huber",
+        "-k",
+        "1",
+        "--mode",
+        "keyword",
+        "--no-neighbors",
+        "--json",
+    ).json["hits"]
+    assert hit["snippet"] == "[x] call Huber [ ] pay Huber"

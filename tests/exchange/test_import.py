@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.exchange.import_notes import ImportReport, import_notes
@@ -332,6 +333,63 @@ def test_a_note_with_the_id_of_one_that_is_here_and_another_text_is_told_as_chan
         ("A.md", "changed"),
         ("B.md", "there"),
     ]
+
+
+def test_what_a_header_says_stays_as_it_is_written(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    """Only id and created are added; nothing that is there takes another form."""
+    header = (
+        "tags: tag1 tag2\ntag: one\nkeywords: a, b\ncontext: [one, two]\naliases: Rest, Nap\n"
+        "links: [memory://specs/x, plain words]\ncount: 3\nratio: 1.10\nopen: no\nnone: ~\nempty:\n"
+        "day: 2026-02-11\ntime: 12:30\nnested: {a: [1, {b: null}]}\nlist: [1, two, true]\n"
+    )
+    text = "See [the spec](memory://specs/x) and memory://specs/y.\n"
+    write_note(tmp_path / "old", "2026-03-08.md", f"---\n{header}---\n{text}")
+    report = bring_in(ports, tmp_path / "old")
+    assert report.noted == []
+    added = 'id: "20260308000000"\ncreated: 2026-03-08T00:00:00\n'
+    assert text_of(root, "notes/2026-03-08.md") == f"---\n{header}{added}---\n{text}"
+
+
+def test_a_property_to_which_the_import_adds_keeps_its_other_values(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(tmp_path / "old", "Sea.md", "---\ntags: one\nother: 3\n---\n:two: waves\n")
+    bring_in(ports, tmp_path / "old", kind="zk")
+    assert "tags:\n  - one\n  - two\nother: 3\n" in text_of(root, "notes/Sea.md")
+
+
+def test_values_of_records_keep_their_kind(ports: VaultPorts, root: Path, tmp_path: Path) -> None:
+    metadata = {
+        "count": 3,
+        "share": 0.5,
+        "open": False,
+        "digits": "007",
+        "nothing": None,
+        "mixed": [1, "two", True],
+        "nested": {"a": {"b": [1.5, "x: {{y}}"]}},
+        "deep": json.loads("[" * 30 + "]" * 30),
+    }
+    record = {"id": "m1", "memory": "Likes tea", "user_id": 42, "metadata": metadata}
+    (tmp_path / "m.json").write_text(json.dumps([record]), encoding="utf-8")
+    bring_in(ports, tmp_path / "m.json", kind="mem0")
+    header = text_of(root, "notes/Likes tea.md").split("---\n")[1]
+    assert "user_id: 42\ncount: 3\nshare: 0.5\nopen: false\n" in header
+    assert 'digits: "007"\nmixed: [1, "two", true]\nnested: {"a": {"b": [1.5, ' in header
+    read = yaml.safe_load(header)
+    assert read["nested"] == metadata["nested"]
+    assert "nothing" not in read and "deep" not in read
+
+
+def test_numbers_and_booleans_of_a_logseq_page_are_no_texts(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    page = "rating:: 5\ndone:: true\nversion:: 1.10\n\n- Waves.\n"
+    write_note(tmp_path / "old", "pages/Sea.md", page)
+    bring_in(ports, tmp_path / "old", kind="logseq")
+    (path,) = root.rglob("Sea.md")
+    assert 'rating: 5\ndone: true\nversion: "1.10"\n' in path.read_text()
 
 
 def test_a_private_memory_stays_private(ports: VaultPorts, tmp_path: Path) -> None:

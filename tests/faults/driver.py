@@ -21,7 +21,10 @@ from pathlib import Path
 from amem_cli.duplicates.merge import merge
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, remove, update
+from amem_cli.editing.undo import undo
 from amem_cli.errors import AmemError
+from amem_cli.exchange.import_notes import import_notes
+from amem_cli.exchange.open_source import open_source
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import EvolveBatch
@@ -67,6 +70,16 @@ def merge_notes(root: Path, kept: str = "Kept", other: str = "Other") -> None:
     merge(ports, note_named(ports.index, kept), note_named(ports.index, other))
 
 
+def undo_last(root: Path) -> None:
+    ports = ports_of(root)
+    undo(ports, ports.index.events.read()[-1].id)
+
+
+def import_folder(root: Path, source: str) -> None:
+    ports = ports_of(root)
+    import_notes(ports, open_source(Path(source), "markdown", root), root)
+
+
 def evolve(root: Path) -> None:
     ports = ports_of(root)
     encoder = FakeEncoder()
@@ -88,6 +101,8 @@ ACTIONS: dict[str, Callable[..., None]] = {
     "update": update_note,
     "remove": remove_note,
     "merge": merge_notes,
+    "undo": undo_last,
+    "import": import_folder,
     "evolve": evolve,
     "look": look,
 }

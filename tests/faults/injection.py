@@ -92,6 +92,12 @@ class FaultyRuns:
         happened = code < 0 or any("INJECTED" in line for line in lines)
         return Fault(happened, code, log.read_text(), [line for line in lines if "(" in line])
 
+    def done(self, root: Path, action: str) -> int:
+        """Run an action to its end; returns its code."""
+        self._begin(root, action)
+        self._go()
+        return self._code()
+
     def killed(self, root: Path, action: str, *, after: float) -> int:
         """Run an action and kill it after so many seconds; returns its code."""
         self._begin(root, action)

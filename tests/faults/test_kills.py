@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,8 @@ import pytest
 from amem_cli.index.sync import synchronise
 from amem_cli.notes.note import body_bytes, parse_note
 from tests.conftest import Program
-from tests.faults.driver import evolve, ports_of
-from tests.faults.injection import FaultyRuns, check_recovered, faulty
+from tests.faults.driver import evolve, ports_of, update_note
+from tests.faults.injection import FaultyRuns, check_recovered, faulty, make_vault
 from tests.vaults import open_vault, write_note
 
 pytestmark = pytest.mark.slow
@@ -53,6 +54,55 @@ def test_sixty_kills_during_a_batch_leave_every_note_whole(
     evolve(root)
     assert ports.index.queue.unprocessed() == []
     check_recovered(root)
+
+
+IMPORTED = {f"{number}.md": f"Number {number} of what comes in.\n" for number in range(12)}
+
+
+def bodies(root: Path) -> list[bytes]:
+    """The texts of all notes, those in the trash too."""
+    return sorted(body_bytes(path.read_bytes()) for path in root.rglob("*.md"))
+
+
+@pytest.mark.parametrize("action", ["add", "update", "undo", "merge", "import"])
+def test_kills_of_a_command_leave_its_change_whole_or_not_made_and_it_can_be_made_again(
+    tmp_path: Path, faulty: FaultyRuns, action: str
+) -> None:
+    make_vault(tmp_path / "vault")
+    for name in ("Kept.md", "Other.md"):
+        write_note(tmp_path / "vault", name, f"{name} [[Trains]] knows of butter.\n")
+    for name, text in IMPORTED.items():
+        write_note(tmp_path / "source", name, text)
+    if action == "undo":
+        update_note(tmp_path / "vault")
+    line = f"import\t{tmp_path / 'source'}" if action == "import" else action
+    before = bodies(tmp_path / "vault")
+    shutil.copytree(tmp_path / "vault", tmp_path / "done")
+    # The first run also waits for what runs them.
+    assert faulty.done(tmp_path / "done", "look") == 0
+    began = time.monotonic()
+    assert faulty.done(tmp_path / "done", line) == 0
+    usual = time.monotonic() - began
+    after = bodies(tmp_path / "done")
+    assert after != before
+    chance, cut = random.Random(action), 0
+    for kill in range(12):
+        root = tmp_path / f"v{kill}"
+        shutil.copytree(tmp_path / "vault", root)
+        cut += faulty.killed(root, line, after=chance.random() * usual) != 0
+        check_recovered(root)
+        if action == "import":
+            # Note by note: each that came in is whole, and none is there twice.
+            assert set(before) <= set(bodies(root)) <= set(after)
+            assert len(set(bodies(root))) == len(bodies(root))
+        else:
+            assert bodies(root) in (before, after)
+        if bodies(root) != after:
+            assert faulty.done(root, line) == 0
+            check_recovered(root)
+            assert bodies(root) == after
+        shutil.rmtree(root)
+    assert cut
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

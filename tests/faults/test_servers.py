@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -29,6 +31,7 @@ from tests.conftest import Answer, Program
 from tests.contracts.language_model_contract import assert_answers, request_about
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.encoder import FakeEncoder
+from tests.fakes.language_model import random_value
 from tests.vaults import open_vault, tree_hashes
 
 pytestmark = pytest.mark.slow
@@ -132,6 +135,31 @@ def test_notes_that_the_model_declines_are_done_by_the_analyzer_and_block_nothin
     assert not any(outcome.pending for outcome in outcomes)
     assert all("declined" in " ".join(outcome.problems) for outcome in outcomes)
     assert all(outcome.metadata.keywords for outcome in outcomes)
+
+
+TOOL = {"id": "1", "type": "function", "function": {"name": "run", "arguments": '{"line": "ls"}'}}
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("tool_calls", {"content": None, "tool_calls": [TOOL]}),
+        ("tool_calls", {"content": "{}", "tool_calls": [TOOL]}),
+        ("function_call", {"content": None, "function_call": TOOL["function"]}),
+        ("content_filter", {"content": None}),
+        ("content_filter", {"content": f"blocked because of {KEY}"}),
+    ],
+)
+def test_a_filter_or_the_call_of_a_tool_is_no_answer_and_leaks_nothing(
+    amem: Program, vault: Path, server: ChatServer, reason: str, message: dict[str, Any]
+) -> None:
+    server.finish_reason, server.message = reason, message
+    added = amem("--verbose", "add", TEXT, "--json")
+    assert added.code == 0
+    assert added.json["path"]
+    assert TEXT in (vault / added.json["path"]).read_text()
+    assert_untold(vault, added)
+    assert {request.path for request in server.requests} == {"/v1/chat/completions"}
 
 
 @pytest.mark.parametrize("count", [10**30, -5, "many", None, 1.5, True, [1]])
@@ -312,6 +340,40 @@ def test_nobody_at_the_address_leaves_the_note_searchable_and_pending(
     assert hits[0]["id"] == added.json["id"]
     assert amem("evolve", **gone).code == 1
     assert amem("evolve").code == 0
+
+
+def test_the_analyzer_stands_in_until_the_model_answers(
+    amem: Program, vault: Path, server: ChatServer
+) -> None:
+    gone = {"AMEM_LLM_BASE_URL": "http://127.0.0.1:9/v1"}
+    added = amem("add", TEXT, "--title", "Torn", "--json", **gone).json
+    assert added["pending"]
+    assert added["keywords"]
+    assert added["context"]
+    assert "amem analyzer stands in, and the note waits for the model" in added["problems"][0]
+    note, history = vault / added["path"], amem("history").out
+    first = note.read_text()
+    # A second try in vain changes and records nothing.
+    assert amem("evolve", **gone).code == 1
+    assert (note.read_text(), amem("history").out) == (first, history)
+    # Neither does an index that is made anew forget that the note waits.
+    assert amem("index", "--rebuild").code == 0
+    assert amem("stats", "--json").json["pending"] == 1
+    theirs = first.replace(added["keywords"][0], "torn by hand", 1)
+    note.write_text(theirs)
+    context = "The croissant dough tore in lamination, as the butter was too cold."
+
+    def answer(body: dict[str, Any]) -> str:
+        schema = body["response_format"]["json_schema"]["schema"]
+        said = random_value(schema, random.Random(1))
+        return json.dumps(said | ({"context": context} if "context" in said else {}))
+
+    server.content = answer
+    assert amem("evolve", "Torn").code == 0
+    shown = amem("show", "Torn", "--json").json
+    assert shown["context"] == context
+    assert shown["keywords"] == ["torn by hand", *added["keywords"][1:]]
+    assert amem("stats", "--json").json["pending"] == 0
 
 
 def test_a_crash_log_and_a_verbose_traceback_hold_no_key(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from amem_cli.duplicates.compare import same_name, same_series, text_key
 from amem_cli.duplicates.merge_text import text_beyond
-from amem_cli.exchange.source import SourceNote, created_in_name, texts_in
+from amem_cli.exchange.source import SourceNote, texts_in
 from amem_cli.exchange.source_markdown import converted_page, permalink, relations_in, zk_tags
 from amem_cli.index.text import indexable_text, search_terms
 from amem_cli.language.safe_text import printable, redacted
@@ -25,6 +25,7 @@ from amem_cli.markdown.links import (
 )
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.models.prompt_text import quote_as_data
+from amem_cli.notes.creation_date import date_in_name
 from amem_cli.notes.names import file_name, title_of
 from amem_cli.notes.note import parse_note
 from amem_cli.notes.passages import split_passages
@@ -137,7 +138,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "stored list": lambda text: texts_in(f"[{text}"),
     "other targets": lambda text: retarget_links(text, lambda _: "Other (one)"),
     "redirected links": lambda text: redirected(text, lambda _: "Other (one)"),
-    "day in a name": created_in_name,
+    "day in a name": date_in_name,
     "same text": lambda text: text_key(text, ("Name",)),
     "names alike": lambda text: (same_name(text, f"{text} 2"), same_series(text, f"{text} 3")),
     "merged text": lambda text: text_beyond(text, f"{text}\n\nmore"),

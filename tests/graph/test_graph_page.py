@@ -186,6 +186,26 @@ def test_given_places_are_kept() -> None:
     assert document["notes"][1][10:] == []
 
 
+def test_notes_and_links_have_the_days_on_which_they_were_made() -> None:
+    notes = {
+        "a.md": made_up_note("a.md", "A", created="2026-03-02"),
+        "b.md": made_up_note("b.md", "B", created="2026-03-05T10:00:00Z"),
+        "c.md": made_up_note("c.md", "C", created="some day", modified=""),
+    }
+    edges = (
+        Edge("a.md", "b.md", "property", "machine"),
+        Edge("b.md", "a.md", "wikilink", "person"),
+        Edge("b.md", "c.md", "property", "person"),
+    )
+    made = {("a.md", "b.md"): "2026-04-01T09:00:00Z", ("b.md", "a.md"): "2026-04-02T09:00:00Z"}
+    page = graph_page(Graph(notes, edges, ()), vault_name="v", clusters=[], made=made)
+    document = content(page)
+    assert document["days"] == ["2026-03-02", "2026-03-05", "2026-04-01"]
+    assert document["note_days"] == [0, 1, -1]
+    # A link that a person typed has no entry in the journal: it is as old as its younger note.
+    assert document["link_days"] == [2, 1, 1]
+
+
 @pytest.fixture
 def notes(amem: Program) -> Path:
     """A vault from the template."""

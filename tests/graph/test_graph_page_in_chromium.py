@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -244,8 +245,9 @@ def test_a_page_that_opens_on_a_note_shows_it_in_the_drawing(
     with visiting(browser, file) as visit:
         assert visit.page.inner_text("#panel h2") == "Rye"
         place = visit.page.evaluate(PLACE_OF_THE_NOTE_IN_VIEW)
-        # The panel covers the right side of the window.
-        assert 0 < place["x"] < 700 and 0 < place["y"] < 600
+        drawing = visit.page.locator("#canvas").bounding_box()
+        assert drawing is not None
+        assert 0 < place["x"] < drawing["width"] and 0 < place["y"] < drawing["height"]
 
 
 def test_a_page_without_notes_says_so(browser: Browser, folder: Path) -> None:
@@ -285,32 +287,229 @@ def test_the_first_stop_of_the_keyboard_leads_to_the_notes_and_keeps_what_was_ch
         assert visit.page.evaluate("document.activeElement.matches('#list tbody button')")
 
 
-def test_a_note_that_is_clicked_does_not_lie_under_what_it_says(
-    browser: Browser, folder: Path
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 780)])
+def test_a_note_in_view_and_its_linked_notes_lie_beside_the_panel(
+    browser: Browser, folder: Path, width: int, height: int
 ) -> None:
     network = made_up_network(60, 120)
-    file = folder / "covered.html"
-    file.write_text(graph_page(network, vault_name="V", clusters=()), encoding="utf-8")
-    with visiting(browser, file) as visit:
-        place = visit.page.evaluate(
+    file = folder / "beside.html"
+    file.write_text(graph_page(network, vault_name="V", clusters=clusters(network)), "utf-8")
+    with visiting(browser, file, viewport={"width": width, "height": height}) as visit:
+        for _ in range(2):
+            place = visit.page.evaluate(
+                """() => {
+                  const { sigma } = amem.shown.drawing;
+                  const { left, top } = sigma.getContainer().getBoundingClientRect();
+                  return amem.shown.network.notes.filter(({ near }) => near.size > 2)
+                    .map(({ index }) => sigma.getNodeDisplayData(`${index}`))
+                    .map((data) => sigma.framedGraphToViewport(data))
+                    .map(({ x, y }) => [x + left, y + top])
+                    .reduce((best, each) => (each[0] > best[0] ? each : best));
+                }"""
+            )
+            visit.page.mouse.click(*place)
+            visit.page.wait_for_selector("#panel:not([hidden])")
+            visit.page.wait_for_function(
+                """() => {
+                  const { drawing: { sigma }, network, state } = amem.shown;
+                  const { width, height } = sigma.getContainer().getBoundingClientRect();
+                  const at = network.notes[state.get().selected];
+                  return [at.index, ...at.near.keys()]
+                    .map((each) => sigma.framedGraphToViewport(sigma.getNodeDisplayData(`${each}`)))
+                    .every(({ x, y }) => x > 0 && x < width && y > 0 && y < height);
+                }"""
+            )
+            canvas, panel = (
+                visit.page.locator(name).bounding_box() for name in ("#canvas", "#panel")
+            )
+            assert canvas and panel
+            assert (
+                canvas["x"] + canvas["width"] <= panel["x"]
+                or canvas["y"] + canvas["height"] <= panel["y"]
+            )
+            visit.page.keyboard.press("Escape")
+
+
+def luminance(colour: tuple[int, ...]) -> float:
+    """As WCAG 2 reckons it."""
+    light = [part / 255 for part in colour[:3]]
+    light = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in light]
+    return sum(part * share for part, share in zip(light, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    less, more = sorted((luminance(one), luminance(other)))
+    return (more + 0.05) / (less + 0.05)
+
+
+@pytest.mark.parametrize(("scheme", "notes"), [("light", 60), ("dark", 60), ("light", 1600)])
+def test_every_line_of_amem_can_be_seen_on_a_plain_screen(
+    browser: Browser, folder: Path, scheme: str, notes: int
+) -> None:
+    from PIL import Image
+
+    network = made_up_network(notes, 2 * notes)
+    file = folder / f"lines-{notes}.html"
+    file.write_text(graph_page(network, vault_name="V", clusters=clusters(network)), "utf-8")
+    with visiting(browser, file, color_scheme=scheme, device_scale_factor=1) as visit:
+        # Where some lines are, and with which colours all are meant to be drawn.
+        drawn = visit.page.evaluate(
             """() => {
-              const { sigma } = amem.shown.drawing;
+              const { drawing: { sigma }, network, state } = amem.shown;
+              for (const id of ["nodes", "names"]) sigma.getCanvases()[id].style.display = "none";
               const { left, top } = sigma.getContainer().getBoundingClientRect();
-              return amem.shown.network.notes
-                .map(({ index }) => sigma.getNodeDisplayData(`${index}`))
-                .map((data) => sigma.framedGraphToViewport(data))
-                .map(({ x, y }) => [x + left, y + top])
-                .reduce((best, each) => (each[0] > best[0] ? each : best));
+              const placeOf = (index) => {
+                const { x, y } = sigma.framedGraphToViewport(sigma.getNodeDisplayData(`${index}`));
+                return { x: x + left, y: y + top };
+              };
+              const all = network.pairs
+                .filter(({ links }) => links.every(({ by }) => by === "machine"))
+                .map((pair) => ({ ...pair, ...sigma.getEdgeDisplayData(`${pair.index}`) }))
+                .filter(({ hidden }) => !hidden);
+              return {
+                colours: [...new Set(all.map(({ color }) => color))],
+                lines: all.slice(0, 40).map(({ source, target }) => [source, target].map(placeOf)),
+              };
             }"""
         )
-        visit.page.mouse.click(*place)
-        visit.page.wait_for_selector("#panel:not([hidden])")
-        now = visit.page.evaluate(PLACE_OF_THE_NOTE_IN_VIEW)
-        panel = visit.page.evaluate(
-            "document.getElementById('panel').getBoundingClientRect().left"
-            " - document.getElementById('canvas').getBoundingClientRect().left"
+        visit.page.wait_for_timeout(100)
+        picture = Image.open(io.BytesIO(visit.page.screenshot())).convert("RGB")
+    paper = {"light": (0xFA, 0xF9, 0xF6), "dark": (0x14, 0x16, 0x1B)}[scheme]
+    assert drawn["colours"] and drawn["lines"]
+    for colour in drawn["colours"]:
+        assert contrast(tuple(bytes.fromhex(colour[1:])), paper) >= 3, colour
+    for begin, end in drawn["lines"]:
+        for share in (0.4, 0.5, 0.6):
+            x, y = (begin[axis] + share * (end[axis] - begin[axis]) for axis in ("x", "y"))
+            around = [
+                picture.getpixel((round(x) + dx, round(y) + dy))
+                for dx in (-1, 0, 1)
+                for dy in (-1, 0, 1)
+            ]
+            assert max(contrast(each, paper) for each in around) >= 3  # type: ignore[arg-type]
+
+
+def a_map(notes: int = 120, links: int = 400) -> str:
+    """A page of a map of three groups, two of which lie at the top."""
+    network = made_up_network(notes, links)
+    groups: dict[str, list[str]] = {}
+    for path, note in network.nodes.items():
+        groups.setdefault(note.tags[0], []).append(path)
+    corners = ((-0.8, 0.8), (0.8, 0.8), (0.0, -0.9))
+    places = {
+        path: (x + 0.02 * (number % 7), y + 0.02 * (number // 7))
+        for (x, y), paths in zip(corners, groups.values(), strict=False)
+        for number, path in enumerate(paths)
+    }
+    found = [(name, paths) for name, paths in groups.items() if paths[0] in places]
+    return graph_page(network, vault_name="Map", clusters=found, positions=places)
+
+
+def test_a_map_has_its_top_where_its_picture_has_it_and_names_groups_where_they_lie(
+    browser: Browser, folder: Path
+) -> None:
+    file = folder / "map.html"
+    file.write_text(a_map(), "utf-8")
+    with visiting(browser, file, viewport={"width": 1280, "height": 800}) as visit:
+        for group in visit.page.evaluate(
+            """() => {
+              const { drawing: { sigma }, network } = amem.shown;
+              const written = new Map();
+              const write = CanvasRenderingContext2D.prototype.fillText;
+              CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+                written.set(text, { x, y });
+                write.call(this, text, x, y);
+              };
+              sigma.refresh();
+              const placeOf = ({ index }) =>
+                sigma.framedGraphToViewport(sigma.getNodeDisplayData(`${index}`));
+              return network.clusters.map(({ name, notes }) => ({
+                up: notes[0].y > 0, middle: sigma.getDimensions().height / 2,
+                label: written.get(name), places: notes.map(placeOf),
+              }));
+            }"""
+        ):
+            xs, ys = ([place[axis] for place in group["places"]] for axis in ("x", "y"))
+            assert (max(ys) < group["middle"]) == group["up"]
+            assert min(xs) <= group["label"]["x"] <= max(xs)
+            assert min(ys) - 40 <= group["label"]["y"] <= max(ys) + 40
+
+
+def test_a_map_of_many_links_shows_those_of_the_note_in_view(
+    browser: Browser, folder: Path
+) -> None:
+    file = folder / "map.html"
+    file.write_text(a_map(), "utf-8")
+    with visiting(browser, file) as visit:
+        assert visit.page.evaluate(PIXELS)["edges"] == 0
+        assert "Point at a note to see its links." in visit.page.inner_text("#links")
+        visit.page.press("#canvas", "ArrowRight")
+        assert visit.page.evaluate(PIXELS)["edges"] > 0
+    file.write_text(a_map(120, 100), "utf-8")
+    with visiting(browser, file) as visit:
+        assert visit.page.evaluate(PIXELS)["edges"] > 0
+        assert visit.page.inner_text("#on-demand") == ""
+
+
+def grown(folder: Path) -> Path:
+    """A page of three notes of three days; a link of the first two was made on the fourth."""
+    notes = {
+        f"{day}.md": made_up_note(f"{day}.md", f"Note {day}", created=f"2026-03-0{day}T08:00:00Z")
+        for day in (1, 2, 3)
+    }
+    edges = (
+        Edge("1.md", "2.md", "property", "machine", "related", 0.9),
+        Edge("1.md", "3.md", "wikilink", "person"),
+    )
+    page = graph_page(
+        Graph(notes, edges, ()),
+        vault_name="v",
+        clusters=[],
+        made={("1.md", "2.md"): "2026-03-04T10:00:00Z"},
+    )
+    file = folder / "grown.html"
+    file.write_text(page, encoding="utf-8")
+    return file
+
+
+def test_the_network_grows_from_day_to_day_under_the_keyboard(
+    browser: Browser, folder: Path
+) -> None:
+    file = grown(folder)
+    with visiting(browser, file) as visit:
+        page = visit.page
+        told = page.locator("#until-told")
+        assert told.inner_text() == "2026-03-04 · 3 notes · 2 links"
+        page.focus("#until")
+        page.keyboard.press("Home")
+        assert told.inner_text() == "2026-03-01 · 1 note · 0 links"
+        page.keyboard.press("ArrowRight")
+        assert shown(page) == {"notes": 2, "links": 0}
+        page.keyboard.press("ArrowRight")
+        assert shown(page) == {"notes": 3, "links": 1}
+        assert page.get_attribute("#until", "aria-valuetext") == "2026-03-03 · 3 notes · 1 link"
+        state = page.evaluate("location.hash").lstrip("#")
+    with visiting(browser, file, state=state) as visit:
+        assert shown(visit.page) == {"notes": 3, "links": 1}
+        visit.page.click("#show-all")
+        assert shown(visit.page) == {"notes": 3, "links": 2}
+
+
+def test_playing_shows_each_day_and_ends_with_everything(browser: Browser, folder: Path) -> None:
+    with visiting(browser, grown(folder)) as visit:
+        page = visit.page
+        page.evaluate(
+            "() => { amem.told = []; amem.shown.state.listen(() =>"
+            " amem.told.push(amem.byId('until-told').textContent.slice(0, 10))); }"
         )
-        assert 0 < now["x"] < panel
+        page.focus("#canvas")
+        page.keyboard.press("p")
+        assert page.inner_text("#play") == "Pause"
+        page.get_by_role("button", name="Play", exact=True).wait_for()
+        assert page.evaluate("amem.told") == [f"2026-03-0{day}" for day in (1, 2, 3, 4)]
+        assert shown(page) == {"notes": 3, "links": 2}
+        page.evaluate("() => { for (const time of [1, 2]) amem.byId('play').click(); }")
+        assert page.inner_text("#play") == "Play"
 
 
 def test_each_link_is_counted_and_notes_of_one_title_are_told_apart(
@@ -353,7 +552,8 @@ def test_a_narrow_window_and_paper_show_the_notes(browser: Browser, small: Path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
         page.keyboard.press("Escape")
         page.click("#filters-toggle")
-        assert page.is_visible("#filters")
+        legend, canvas = (page.locator(name).bounding_box() for name in ("#filters", "#canvas"))
+        assert legend and canvas and legend["y"] + legend["height"] <= canvas["y"]
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.is_visible("#list tbody tr >> nth=4") and page.is_hidden("#canvas")

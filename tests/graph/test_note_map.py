@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 
 import pytest
 
+from amem_cli.graph.clusters import Cluster
 from amem_cli.graph.graph import vault_graph
 from amem_cli.graph.map import map_clusters, map_picture, map_tags, note_positions
 from amem_cli.index.memory_index import VaultPorts
@@ -80,3 +82,19 @@ def test_any_title_can_stand_on_a_picture(tmp_path: Path) -> None:
     places = note_positions(ports.index, graph.nodes)
     picture = map_picture(graph, places, map_tags(graph), "$v_{", theme="dark", dpi=40)
     assert picture[:4] == b"\x89PNG"
+
+
+def test_a_wide_name_in_the_legend_leaves_the_number_free(tmp_path: Path) -> None:
+    from PIL import Image
+
+    graph = vault_graph(a_vault(tmp_path, {f"{number}.md": "tea\n" for number in range(9)}).index)
+    places = dict.fromkeys(graph.nodes, (0.0, 0.0))
+    groups = [Cluster("W" * 60, list(graph.nodes))]
+    picture = Image.open(io.BytesIO(map_picture(graph, places, groups, "v"))).convert("L")
+    middle = round(0.14 * picture.height)
+    legend = picture.crop((round(0.9 * picture.width), middle - 12, picture.width, middle + 13))
+    columns = [legend.crop((x, 0, x + 1, legend.height)) for x in range(legend.width)]
+    row = [next(tone for tone, count in enumerate(each.histogram()) if count) for each in columns]
+    # From the right: paper, the number, a gap, the name.
+    gap = max(len(part) for part in "".join("# "[tone > 200] for tone in row).strip().split("#"))
+    assert gap >= 5

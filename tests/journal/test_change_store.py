@@ -15,7 +15,7 @@ from typing import IO
 import pytest
 
 from amem_cli.errors import Problem, WriteConflict
-from amem_cli.journal.change_store import ChangeStore
+from amem_cli.journal.change_store import ChangeStore, _Step
 from amem_cli.journal.events import Event, NoteWrite, to_record
 from amem_cli.journal.files import JournalFolder, JournalNews
 from amem_cli.vault.folder import VaultFolder
@@ -69,6 +69,50 @@ def test_one_changed_note_stops_the_whole_change(tmp_path: Path) -> None:
     assert contents == [b"one", b"one", b"edited"]
     assert events_of(journal) == []
     assert store.recover() == []
+
+
+def test_a_move_that_cannot_be_made_whole_is_taken_back(tmp_path: Path) -> None:
+    store, journal = store_of(tmp_path)
+    (tmp_path / "a.md").write_bytes(b"one")
+    (tmp_path / "b.md").write_bytes(b"edited")
+    move = NoteWrite("sub/new.md", b"one", b"two", "a.md")
+    with pytest.raises(WriteConflict):
+        store.apply([move, NoteWrite("b.md", b"one", b"two")], [an_event("e1")])
+    assert (tmp_path / "a.md").read_bytes() == b"one"
+    assert not (tmp_path / "sub/new.md").exists()
+    (tmp_path / "b.md").write_bytes(b"taken")
+    with pytest.raises(FileExistsError):
+        store.apply([NoteWrite("b.md", b"one", b"two", "a.md")], [an_event("e2")])
+    assert (tmp_path / "b.md").read_bytes() == b"taken"
+    assert (events_of(journal), store.recover()) == ([], [])
+    store.apply([move], [an_event("e3")])
+    assert (tmp_path / "sub/new.md").read_bytes() == b"two"
+    assert not (tmp_path / "a.md").exists()
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize("written", [b"one", b"two", b"edited"])
+def test_a_killed_move_is_finished_unless_the_note_was_edited(
+    tmp_path: Path, moved: bool, written: bytes
+) -> None:
+    store, journal = store_of(tmp_path)
+    (tmp_path / "a.md").write_bytes(b"one")
+    (tmp_path / "sub").mkdir()
+    # The intent as it is on disk at the moment of the kill.
+    move = NoteWrite("sub/new.md", b"one", b"two", "a.md")
+    kept = store._keep_intent(_Step((move,), (an_event("e1"),), (), ()))
+    place = tmp_path / ("sub/new.md" if moved else "a.md")
+    (tmp_path / "a.md").rename(place)
+    place.write_bytes(written if moved else b"one")
+    problems = store.recover()
+    assert not kept.exists()
+    if moved and written == b"edited":
+        assert [each.path for each in problems] == ["sub/new.md"]
+        assert (place.read_bytes(), events_of(journal)) == (b"edited", [])
+    else:
+        assert (problems, events_of(journal)) == ([], ["e1"])
+        assert (tmp_path / "sub/new.md").read_bytes() == b"two"
+        assert not (tmp_path / "a.md").exists()
 
 
 WRITER = """

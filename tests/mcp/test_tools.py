@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from amem_cli.mcp.tools import TOOLS
 from tests.conftest import Program
 from tests.mcp.clients import Agent, agent, jsonschema, new_vault, with_quick_encoder
 from tests.vaults import tree_hashes, write_note
@@ -15,7 +16,7 @@ from tests.vaults import tree_hashes, write_note
 pytestmark = pytest.mark.slow
 
 READING = ["search", "ask", "read", "related", "list", "history", "stats"]
-WRITING = ["add", "update", "evolve", "undo"]
+WRITING = ["add", "update", "edit", "move", "link", "evolve", "undo"]
 OUTLINES = Path(__file__).parent / "tools.json"
 
 
@@ -47,7 +48,7 @@ def outline(tool: Any) -> dict[str, Any]:
 
     return {
         "takes": bare(tool.input_schema),
-        "gives": sorted(tool.output_schema["properties"]),
+        "gives": sorted(["notice", *TOOLS[tool.name].gives]),
         "hints": tool.annotations.model_dump(exclude={"title"}, exclude_none=True),
     }
 
@@ -61,7 +62,6 @@ def test_the_tools_are_those_that_clients_know(amem: Program, vault: Path) -> No
     assert found == json.loads(OUTLINES.read_text(encoding="utf-8"))
     for tool in tools:
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
         assert tool.description and len(tool.description) > 60
         for name, schema in tool.input_schema["properties"].items():
             assert schema.get("description"), f"{tool.name}: {name}"
@@ -72,13 +72,49 @@ def test_the_tools_are_those_that_clients_know(amem: Program, vault: Path) -> No
         assert tool.annotations.read_only_hint is (tool.name in READING)
 
 
+def tokens(document: Any) -> float:
+    """An estimate: four characters a token."""
+    return len(json.dumps(document, ensure_ascii=False)) / 4
+
+
+def test_the_list_of_tools_costs_an_agent_little(amem: Program, vault: Path) -> None:
+    with agent(amem, "--allow-delete") as me:
+        listed = me.ask("list_tools").model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert tokens(listed) <= 3_500
+
+
+def test_a_search_costs_an_agent_little(amem: Program, vault: Path) -> None:
+    title = "A rather long title about how the ice of the arctic melts away in summer"
+    for number in range(12):
+        header = {
+            "context": "What the ice of the arctic does when June comes. " * 15,
+            "keywords": [f"a keyword of the note {each}" for each in range(25)],
+            "tags": [f"arctic/ice/of/june/{each}" for each in range(25)],
+            "links": [f"[[{title} {(number + each) % 12}]]" for each in range(1, 7)],
+        }
+        lines = "\n".join(f"{name}: {json.dumps(value)}" for name, value in header.items())
+        text = f"---\n{lines}\n---\n" + "The arctic ice melts in June. " * 40
+        write_note(vault, f"notes/{title} {number}.md", text)
+    with agent(amem) as me:
+        result = me.call("search", query="arctic ice melts in June")
+        found = json.loads(result.content[0].text)
+        assert len(result.content[0].text) / 4 <= 1_200
+        assert tokens(found) <= 1_200
+        direct = [hit for hit in found["hits"] if hit["via"] is None]
+        assert len(direct) == 5 and all(hit["keywords"] and hit["context"] for hit in direct)
+        assert all(hit["path"].endswith(".md") and hit["snippet"] for hit in found["hits"])
+        assert len(found["hits"]) + found["left_out"] == 10
+        # Who asks for more gets more.
+        assert len(me.ok("search", query="arctic ice", limit=12)["hits"]) > len(found["hits"])
+
+
 def test_notes_are_found_read_and_related(amem: Program, vault: Path) -> None:
     before = tree_hashes(vault)
     with agent(amem) as me:
         found = me.ok("search", query="walrus clams", mode="keyword")
         assert [hit["path"] for hit in found["hits"]] == ["walrus.md", "Arctic ice.md"]
         assert found["hits"][1]["via"] == "walrus.md"
-        assert me.ok("search", query="melting", limit=999)["hits"]
+        assert me.ok("search", query="melting", limit=50)["hits"]
         note = me.ok("read", note="20260302150004", limit=10)
         assert (note["content"], note["truncated"], note["next_offset"]) == ("The ice of", True, 10)
         rest = me.ok("read", note="Arctic ice", offset=10)
@@ -93,6 +129,7 @@ def test_notes_are_found_read_and_related(amem: Program, vault: Path) -> None:
         ]
         asked = me.ok("ask", question="When does the ice of the arctic melt?")
         assert asked["held"] and asked["sources"][0]["path"] == "Arctic ice.md"
+        assert asked["sources"][0]["superseded_by"] == []
         page = me.ok("list", sort="path", limit=1)
         assert (page["total"], page["next_offset"]) == (2, 1)
         assert me.ok("list", sort="path", limit=1, offset=1)["next_offset"] is None
@@ -150,6 +187,83 @@ def test_a_text_that_somebody_edited_meanwhile_is_not_replaced(amem: Program, va
         assert again["content"] == "The walrus sleeps now.\n\nAnd snores.\n"
         me.ok("update", note="walrus.md", content="Awake.", revision=again["revision"], wait=False)
         assert me.ok("read", note="walrus.md")["content"] == "Awake.\n"
+
+
+def test_a_place_in_a_text_is_edited_and_the_rest_stays(amem: Program, vault: Path) -> None:
+    text = "# Plan\nDive at noon.\n\n## Food\n\nClams.\n\n```\n## Food\n```\n## End"
+    text = text.replace("\n", "\r\n")
+    (vault / "plan.md").write_bytes(text.encode())
+    with agent(amem) as me:
+        seen = me.ok("read", note="plan")["revision"]
+        for place, why in (
+            ({"find": "clams"}, "is not in the text"),
+            ({"find": "."}, "is there 2 times"),
+            ({"section": "Drinks"}, "There are: Plan; Food; End."),
+            ({}, "give `find` or `section`"),
+            ({"find": "Clams", "section": "Food"}, "give `find` or `section`"),
+        ):
+            told = me.refused("edit", note="plan", revision=seen, replacement="x", **place)
+            assert why in told
+        assert (vault / "plan.md").read_bytes() == text.encode()
+        place = {"find": "noon.\n\n## Food", "replacement": "dawn.\n\n## Food"}
+        done = me.ok("edit", note="plan", revision=seen, wait=False, **place)
+        assert done["changed"] == ["content"]
+        text = text.replace("noon", "dawn")
+        assert (vault / "plan.md").read_bytes() == text.encode()
+        place = {"section": "food", "replacement": "Urchins.\nSnails."}
+        assert "another one by now" in me.refused("edit", note="plan", revision=seen, **place)
+        me.ok("edit", note="plan", revision=done["revision"], wait=False, **place)
+        start, end = text.index("Clams"), text.index("\r\n## End")
+        text = f"{text[:start]}Urchins.\r\nSnails.{text[end:]}"
+        assert (vault / "plan.md").read_bytes() == text.encode()
+        event = me.ok("history", note="plan")["events"][-1]
+        assert (event["text_changed"], event["by"]) == (True, "person")
+        me.ok("undo", event=event["event"])
+        assert "Clams" in me.ok("read", note="plan")["content"]
+
+
+def test_a_note_is_moved_and_links_follow_it(amem: Program, vault: Path) -> None:
+    write_note(
+        vault, "friend.md", "[[diary]] and [[Arctic ice|the ice]], [ice](Arctic%20ice.md).\n"
+    )
+    write_note(vault, "taken.md", "Taken.\n")
+    before = tree_hashes(vault)
+    with agent(amem) as me:
+        assert "taken.md has this name" in me.refused("move", note="Arctic ice", name="Taken")
+        for name in ("../out", ".git/x", "/"):
+            assert me.refused("move", note="Arctic ice", name=name)
+        moved = me.ok("move", note="Arctic ice", name="cold/Sea ice")
+        assert (moved["path"], moved["followed"]) == (
+            "cold/Sea ice.md",
+            ["friend.md", "walrus.md"],
+        )
+        assert me.ok("read", note="20260302150004")["path"] == "cold/Sea ice.md"
+        text = "[[diary]] and [[Sea ice|the ice]], [ice](cold/Sea%20ice.md).\n"
+        assert (vault / "friend.md").read_text() == text
+        near = me.ok("related", note="walrus")["related"]
+        assert [each["path"] for each in near] == ["cold/Sea ice.md"]
+        # The name of a private note is not told to be taken.
+        assert me.ok("move", note="taken", name="diary")["path"] == "diary 2.md"
+        me.ok("undo", event=moved["event"])
+        me.ok("move", note="diary 2", name="taken")
+    assert tree_hashes(vault) == before
+
+
+def test_a_link_is_made_with_a_reason_and_removed(amem: Program, vault: Path) -> None:
+    pair = {"note": "Arctic ice", "target": "walrus"}
+    with agent(amem) as me:
+        made = me.ok("link", **pair, relation="supports", reason="It rests there.")
+        assert (made["changed"], made["target"]["path"]) == (True, "walrus.md")
+        assert me.ok("link", **pair)["changed"] is False
+        link = me.ok("read", note="Arctic ice")["links"][0]
+        assert (link["by"], link["relation"], link["reason"]) == (
+            "person",
+            "supports",
+            "It rests there.",
+        )
+        assert me.ok("link", **pair, remove=True)["changed"] is True
+        assert me.ok("link", **pair, remove=True)["changed"] is False
+        assert "itself" in me.refused("link", note="walrus", target="walrus")
 
 
 def test_a_text_that_a_note_holds_is_added_only_where_that_is_asked_for(
@@ -368,6 +482,9 @@ def test_a_path_out_of_the_vault_names_no_note(many: Agent, name: str) -> None:
         ("search", {"query": 7}, "'query' is not a text"),
         ("search", {"query": "x", "limit": "many"}, "'limit' is not a whole number"),
         ("search", {"query": "x", "limit": True}, "'limit' is not a whole number"),
+        ("search", {"query": "x", "limit": 999}, "'limit' is not from 1 to 50"),
+        ("search", {"query": "x", "limit": 0}, "'limit' is not from 1 to 50"),
+        ("search", {"query": "x", "tags": ["x" * 101]}, "'tags[0]' may have 100 characters"),
         ("search", {"query": "x", "mode": "magic"}, "no mode 'magic'"),
         ("search", {"query": "x", "neighbors": "yes"}, "'neighbors' is not true or false"),
         ("search", {"query": "x", "tags": "a"}, "'tags' is not a list"),
@@ -385,6 +502,9 @@ def test_a_path_out_of_the_vault_names_no_note(many: Agent, name: str) -> None:
         ("update", {"note": "n000", "append": "x", "content": "y"}, "not both"),
         ("read", {"note": "no such note"}, "no note"),
         ("undo", {"event": "00000000"}, "no event"),
+        ("undo", {"event": "zzz"}, "no event 'zzz'\n`history` shows their ids."),
+        ("undo", {"event": ""}, "'event' is empty"),
+        ("read", {"note": "xyzzy"}, "`list` shows all."),
     ],
 )
 def test_arguments_that_make_no_sense_are_told_of_to_the_model(

@@ -220,16 +220,16 @@ def test_nonsense_is_replaced_and_never_written(tmp_path: Path, answers: list[st
     assert outcome.problems
 
 
-def test_a_dead_model_leaves_the_note_pending_and_searchable(tmp_path: Path) -> None:
+def test_the_analyzer_stands_in_for_a_dead_model_and_the_note_stays_pending(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     path = add(ports, NewNote(NEW, title="Torn dough"))
-    before = tree_hashes(tmp_path)
     outcome = process_of(ports, ScriptedModel([ModelError("gone", hint="start it")])).run(
         path, asked=True
     )
     assert outcome.pending and outcome.failed
-    assert outcome.problems == ("gone", "start it")
-    assert tree_hashes(tmp_path) == before
+    said = "gone; amem analyzer stands in, and the note waits for the model"
+    assert outcome.problems == (said, "start it")
+    assert set(outcome.written) == {"keywords", "tags", "context"}
     assert list(ports.index.text.keyword_scores(["croissant"], 5)) == [path]
     assert [(note.path, note.error) for note in ports.index.queue.pending()] == [(path, "gone")]
     again = process_of(ports, ScriptedModel([metadata])).run(path, asked=True)

@@ -101,7 +101,7 @@ def test_notes_of_other_folders_and_days_lend_each_other_nothing(
         }
         ports = a_vault(tmp_path / asked[:4], {**notes, **fillers()})
         hits = search(ports.index, "walrus fed", encoder=FakeEncoder(), limit=20)
-        return next(hit.score for hit in hits if "answer" in hit.note.path)
+        return next(hit.rank_score for hit in hits if "answer" in hit.note.path)
 
     assert score("2024-05-01T10:00:00") == score("2019-01-01T10:00:00")
 
@@ -112,7 +112,7 @@ def test_an_encoder_that_cannot_read_the_question_has_less_of_a_say(tmp_path: Pa
 
     def lead(reads: float) -> float:
         hits = search(ports.index, "walrus", encoder=FakeEncoder(reads=reads), neighbors=False)
-        scores = {hit.note.path: hit.score for hit in hits}
+        scores = {hit.note.path: hit.rank_score for hit in hits}
         return scores["short.md"] - scores["long.md"]
 
     assert lead(0.0) < lead(0.3) < lead(1.0)
@@ -138,7 +138,7 @@ def test_notes_of_several_paragraphs_written_in_one_hour_hardly_change_each_othe
         }
         ports = a_vault(tmp_path / str(len(last)), {**notes, **fillers()})
         hits = search(ports.index, "walrus fed", encoder=FakeEncoder(), limit=20)
-        return next(hit.score for hit in hits if hit.note.path == "talk/b.md")
+        return next(hit.rank_score for hit in hits if hit.note.path == "talk/b.md")
 
     assert score("Oats and hay are cheap this year. " * 40) < score("Oats.") / 2
 
@@ -148,7 +148,7 @@ def test_a_long_note_is_not_found_for_its_length(tmp_path: Path) -> None:
     notes = {"note short.md": said, "note long.md": " ".join([said] * 200)}
     ports = a_vault(tmp_path, {**notes, **fillers()})
     scores = {
-        hit.note.path: hit.score
+        hit.note.path: hit.rank_score
         for hit in search(ports.index, said, encoder=FakeEncoder(), mode="semantic", limit=20)
     }
     assert scores["note short.md"] > scores["note long.md"] > 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -137,8 +138,7 @@ def test_without_such_a_relation_nothing_changes(ports: VaultPorts) -> None:
     supersede(ports, "Elsewhere", "Orchard")
     unlink(ports, note_named(ports.index, "Elsewhere"), note_named(ports.index, "Orchard"))
     assert hits(ports, QUERY, limit=3, neighbors=False) == [
-        type(hit)(note_named(ports.index, hit.note.title), hit.score, hit.snippet, None, hit.marks)
-        for hit in before
+        replace(hit, note=note_named(ports.index, hit.note.title), via=None) for hit in before
     ]
 
 

@@ -148,7 +148,7 @@ def test_a_new_top_folder_is_watched_with_what_is_in_it_already(picture: Picture
     assert picture.until(lambda: picture.watch.trouble() == "")
 
 
-@pytest.mark.parametrize("place", ["made", "notes/made"])
+@pytest.mark.parametrize("place", ["made", "notes/creation_date"])
 def test_folders_made_and_written_into_at_once_are_seen(picture: Picture, place: str) -> None:
     script = f"""
         for i in $(seq 30); do mkdir -p {place}/$i/x/y && echo $i > {place}/$i/x/y/n.md; done

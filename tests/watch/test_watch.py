@@ -205,6 +205,20 @@ def test_notes_that_vanished_while_nobody_watched_are_asked_about_too(tmp_path: 
         assert len(watched.paths) == 30
 
 
+def test_a_folder_of_many_that_vanishes_from_a_large_vault_is_asked_about(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    for number in range(550):
+        write_note(root, f"{'gone' if number < 150 else 'kept'}/{number}.md", f"Walrus {number}.\n")
+    with watching(root) as watched:
+        watched.reason = "only what is known counts here"
+        assert len(watched.paths) == 550
+        shutil.move(root / "gone", tmp_path / "away")
+        watched.until(lambda: len(watched.watch.vanished) == 150)
+        (asked,) = [news for news in watched.news if news.kind == "asking"]
+        assert asked.text.startswith("150 of 550 notes are gone at once")
+        assert len(watched.paths) == 550
+
+
 def test_many_passages_without_vectors_are_counted_while_they_get_them(tmp_path: Path) -> None:
     for number in range(150):
         write_note(tmp_path, f"{number}.md", f"Number {number}.\n")
@@ -321,6 +335,29 @@ def test_an_index_that_is_deleted_is_made_anew(
             path.unlink()
         watched.until(lambda: (tmp_path / ".amem/index.db").exists())
         watched.until(lambda: watched.found("walrus") == ["a.md"])
+
+
+def test_an_index_that_is_exchanged_for_an_older_one_is_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amem_cli.watch.loop.TICK_SECONDS", 0.2)
+    root, older = tmp_path / "vault", tmp_path / "older.db"
+    write_note(root, "a.md", "The walrus sleeps.\n")
+    ports = open_vault(root)
+    synchronise(ports)
+    ports.index.file.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    index = root / ".amem/index.db"
+    shutil.copy(index, older)
+    with watching(root, ports=ports) as watched:
+        write_note(root, "b.md", "The penguin swims.\n")
+        watched.until_found("penguin", "b.md")
+        for path in (root / ".amem").glob("index.db-*"):
+            path.unlink()
+        older.replace(index)
+        write_note(root, "c.md", "The seal dives.\n")
+        watched.until_found("seal", "c.md")
+        watched.until_found("penguin", "b.md")
+        watched.until_found("walrus", "a.md")
 
 
 def test_a_vault_that_was_replaced_is_watched_again(

@@ -25,6 +25,27 @@ amem.mix = (colour, other, share) => {
   return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 };
 
+// Of a line or text on paper, as WCAG 2 reckons it.
+amem.contrast = (colour, other) => {
+  const light = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16) / 255)
+    .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0);
+  const [less, more] = [light(colour), light(other)].sort((a, b) => a - b);
+  return (more + 0.05) / (less + 0.05);
+};
+
+// A colour with so much ink in it that it has this contrast with the paper.
+const inked = new Map();
+amem.legible = (palette, colour, least) => {
+  const key = `${palette.paper} ${colour} ${least}`;
+  if (!inked.has(key)) {
+    let share = 1;
+    while (share > 0 && amem.contrast(amem.mix(colour, palette.ink, share), palette.paper) < least) share -= 0.05;
+    inked.set(key, amem.mix(colour, palette.ink, Math.max(0, share)));
+  }
+  return inked.get(key);
+};
+
 amem.clusterColour = (palette, cluster) =>
   cluster < 0 ? palette.alone : palette.clusters[cluster % palette.clusters.length];
 

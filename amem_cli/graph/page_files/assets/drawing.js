@@ -1,9 +1,22 @@
 "use strict";
-// Draws the network with sigma.js: colours by cluster, links faint until a note is looked at.
+// Draws the network with sigma.js: colours by cluster, the links of a note stronger if it is looked at.
 
 const LARGE = 1500;
 // A drawing that takes longer than this cannot follow the mouse.
 const SLOW_FRAME_MS = 25;
+// More links on a map, where they go from one side to the other, would hide the notes.
+const MOST_ON_A_MAP = 150;
+const CROWD = 800;
+// Of a line with the paper; whoever draws lines this thin needs as much as for large letters.
+const LEAST_CONTRAST = { machine: 3.2, person: 4.5 };
+// Width of a drawing in pixels.
+const NARROW = 600;
+// Space for labels around the notes that are brought into view, in pixels.
+const MARGIN = { x: 80, y: 44 };
+
+// Which links show only with the note in view: all of a map's, those between a large network's clusters.
+amem.linksOnDemand = ({ placed, notes, pairs }) =>
+  placed ? (pairs.length > MOST_ON_A_MAP ? "all" : "") : notes.length > LARGE ? "between" : "";
 
 amem.hasWebGL = () => {
   try {
@@ -28,17 +41,23 @@ amem.makeDrawing = ({ network, state, container }) => {
 
   const focus = () => (hovered >= 0 ? hovered : state.get().selected);
 
+  // What a line loses of its width on a screen of so many points: sigma fades its outermost ones.
+  const softEdge = () => 1 / devicePixelRatio;
+
   const edgeLook = (pair) => {
     const { source, target, links } = pair;
     const [from, to] = [network.notes[source], network.notes[target]];
     const own = links.some(({ by }) => by === "person");
     const inside = from.cluster === to.cluster && from.cluster >= 0;
     const colour = inside ? amem.clusterColour(palette, from.cluster) : palette.edge;
-    const crowd = network.pairs.length > 4000 ? 0.42 : network.pairs.length > 800 ? 0.7 : 1;
-    const strong = (own ? 0.75 : 0.48) * crowd * (inside ? 1 : 0.62);
-    const wide = (own ? 1.7 : 1) * (crowd < 1 ? 0.62 : 1);
-    return { color: amem.mix(colour, palette.paper, strong), size: wide, zIndex: own ? 1 : 0 };
+    const color = amem.legible(palette, colour, LEAST_CONTRAST[own ? "person" : "machine"]);
+    const wide = own && network.pairs.length <= CROWD ? 1.7 : 1;
+    return { color, size: wide + softEdge(), zIndex: own ? 1 : 0 };
   };
+
+  const withheld = amem.linksOnDemand(network);
+  const onDemand = ({ source, target }) => withheld === "all" ||
+    (withheld === "between" && network.notes[source].cluster !== network.notes[target].cluster);
 
   const nodeReducer = (key, data) => {
     const note = network.notes[Number(key)];
@@ -53,15 +72,17 @@ amem.makeDrawing = ({ network, state, container }) => {
 
   const edgeReducer = (key, { pair }) => {
     if (!state.shown().pairs[pair.index]) return { hidden: true };
+    const isLit = Boolean(lit) && lit.has(pair.source) && lit.has(pair.target);
+    if (!isLit && onDemand(pair)) return { hidden: true };
     const look = edgeLook(pair);
     if (!lit) return look;
-    if (lit.has(pair.source) && lit.has(pair.target)) return { ...look, zIndex: 2 };
+    if (isLit) return { ...look, zIndex: 2 };
     return { ...look, color: amem.mix(palette.edge, palette.paper, 0.1), zIndex: 0 };
   };
 
   const sigma = new Sigma(graph, container, {
     renderLabels: false, renderEdgeLabels: false, zIndex: true, nodeReducer, edgeReducer,
-    minEdgeThickness: 0.4, stagePadding: 60, minCameraRatio: 0.03, maxCameraRatio: 3,
+    minEdgeThickness: 1 + softEdge(), antiAliasingFeather: 0.5, stagePadding: 60, minCameraRatio: 0.03, maxCameraRatio: 3,
     defaultDrawNodeHover: () => {}, defaultNodeType: "disc", enableEdgeEvents: false,
     zoomToSizeRatioFunction: (ratio) => Math.pow(ratio, 0.62), allowInvalidContainer: true,
     // Points and hairlines, where there are so many that nothing finer would be seen.
@@ -118,9 +139,12 @@ amem.makeDrawing = ({ network, state, container }) => {
   sigma.on("leaveNode", () => hover(-1));
   sigma.on("clickNode", ({ node }) => {
     state.change({ selected: Number(node) });
-    uncover(Number(node));
+    // The sheet leaves a small window little room for the whole.
+    reveal(Number(node), container.clientWidth < NARROW ? 0.6 : Infinity);
   });
   sigma.on("clickStage", () => state.change({ selected: -1 }));
+
+  new ResizeObserver(() => sigma.scheduleRender()).observe(container);
 
   const duration = () => (amem.prefersStill() ? 0 : 380);
   const move = (target) => {
@@ -129,34 +153,27 @@ amem.makeDrawing = ({ network, state, container }) => {
     else sigma.getCamera().setState(target);
   };
 
-  // The part of the drawing that no panel covers.
-  const openArea = () => {
-    const area = container.getBoundingClientRect();
-    const panel = amem.byId("panel");
-    const cover = panel.hidden ? null : panel.getBoundingClientRect();
-    if (!cover) return { x: area.width / 2, y: area.height / 2 };
-    return cover.width < area.width * 0.7
-      ? { x: (area.width - cover.width) / 2, y: area.height / 2 }
-      : { x: area.width / 2, y: Math.max(60, (cover.top - area.top) / 2) };
-  };
-
-  const centre = (index, closest = 0.7) => {
+  // Brings a note with its linked notes into view, no farther away than `closest` if they fit then.
+  const reveal = (index, closest = Infinity) => {
+    const { width, height } = sigma.getDimensions();
     const camera = sigma.getCamera();
-    const ratio = Math.min(camera.ratio, network.notes.length > 40 ? closest : 1);
+    const { notes, pairs } = state.shown();
+    const near = amem.within(network, index, state.get().depth, (pair) => pairs[pair.index]);
+    const places = [...near.keys()].filter((each) => notes[each] || each === index)
+      .map((each) => sigma.framedGraphToViewport(sigma.getNodeDisplayData(String(each))));
+    const extent = (axis) => places.reduce(
+      ([least, most], at) => [Math.min(least, at[axis]), Math.max(most, at[axis])], [Infinity, -Infinity]);
+    const [[left, right], [top, bottom]] = [extent("x"), extent("y")];
+    const room = { x: Math.max(1, width - 2 * MARGIN.x), y: Math.max(1, height - 2 * MARGIN.y) };
+    const needed = camera.ratio * Math.max((right - left) / room.x, (bottom - top) / room.y);
+    const wanted = Math.min(camera.ratio, network.notes.length > 40 ? closest : 1);
+    const ratio = camera.getBoundedRatio(Math.max(wanted, needed));
+    const inside = left > 0 && right < width && top > 0 && bottom < height;
+    if (inside && ratio === camera.ratio) return;
+    const middle = sigma.viewportToFramedGraph({ x: (left + right) / 2, y: (top + bottom) / 2 });
     const cameraState = { ...camera.getState(), ratio };
-    const at = sigma.viewportToFramedGraph(openArea(), { cameraState });
-    const node = sigma.getNodeDisplayData(String(index));
-    move({ x: camera.x + node.x - at.x, y: camera.y + node.y - at.y, ratio });
-  };
-
-  // Brings a note into view that the panel, opened for it, lies over.
-  const uncover = (index) => {
-    const area = container.getBoundingClientRect();
-    const cover = amem.byId("panel").getBoundingClientRect();
-    const { x, y } = sigma.framedGraphToViewport(sigma.getNodeDisplayData(String(index)));
-    const across = area.left + x > cover.left - 20 && area.left + x < cover.right + 20;
-    const along = area.top + y > cover.top - 20 && area.top + y < cover.bottom + 20;
-    if (across && along) centre(index, sigma.getCamera().ratio);
+    const now = sigma.viewportToFramedGraph({ x: width / 2, y: height / 2 }, { cameraState });
+    move({ x: camera.x + middle.x - now.x, y: camera.y + middle.y - now.y, ratio });
   };
 
   // The linked note that lies most nearly in a direction of the screen.
@@ -184,6 +201,7 @@ amem.makeDrawing = ({ network, state, container }) => {
         const node = nodes[Number(key)];
         return { ...data, x: node.x, y: -node.y };
       }, { attributes: ["x", "y"] });
+      overlay.forget();
       // Whoever looks for a note from here on finds it where it is now.
       sigma.refresh();
     },
@@ -192,8 +210,7 @@ amem.makeDrawing = ({ network, state, container }) => {
       palette = amem.palettes[name];
       refresh();
     },
-    centre,
-    uncover,
+    reveal,
     spareLinks,
     neighbourTowards,
     fit: () => move({ x: 0.5, y: 0.5, ratio: 1, angle: 0 }),

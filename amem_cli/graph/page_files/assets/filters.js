@@ -80,6 +80,9 @@ amem.makeFilters = ({ network, state, look }) => {
         change: () => state.toggle("hiddenRelations", name),
       }))));
     amem.byId("links").hidden = network.links.length === 0;
+    const withheld = amem.linksOnDemand(network);
+    amem.byId("on-demand").textContent = !withheld ? ""
+      : `Point at a note to see its links${withheld === "between" ? " to other clusters" : ""}.`;
     amem.byId("alone").replaceChildren(...(aloneCount ? [check({
       text: "Notes without links", count: aloneCount, checked: orphans,
       mark: amem.element("span", { class: "dot", style: { "--dot": look().alone } }),
@@ -88,12 +91,11 @@ amem.makeFilters = ({ network, state, look }) => {
   };
 
   const drawCounts = () => {
-    const { count, notes, linkShown } = state.shown();
-    const links = tally((link) => notes[link.source] && notes[link.target] && linkShown(link));
+    const { count, linkCount } = state.shown();
     const all = count === network.notes.length;
     const text = all ? amem.counted(count, "note")
       : `${count.toLocaleString("en")} of ${amem.counted(network.notes.length, "note")}`;
-    amem.byId("counts").textContent = `${text} · ${amem.counted(links, "link")}`;
+    amem.byId("counts").textContent = `${text} · ${amem.counted(linkCount, "link")}`;
     amem.byId("show-all").hidden = !state.isFiltered();
   };
 

@@ -110,7 +110,8 @@ const placeMissing = (nodes) => {
   const scale = (GAP * 1.6 * Math.sqrt(nodes.length)) / Math.max(across.width, along.width);
   for (const node of placed) {
     node.x = (node.note.x - across.middle) * scale;
-    node.y = (node.note.y - along.middle) * scale;
+    // On a map y goes up, on the screen down.
+    node.y = (along.middle - node.note.y) * scale;
   }
   placeAlone(missing, placed);
 };

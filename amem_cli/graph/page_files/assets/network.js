@@ -9,12 +9,12 @@ amem.readNetwork = (text) => {
     const [beginning, x, y] = row.slice(9);
     return {
       index, path, title: title.trim() ? title : path, created, context, tags, keywords, aliases, cluster,
-      isPrivate: Boolean(isPrivate), beginning, x, y, links: [], near: new Map(),
+      isPrivate: Boolean(isPrivate), beginning, x, y, day: raw.note_days[index], links: [], near: new Map(),
     };
   });
-  const links = raw.links.map(([source, target, property, machine, relation, strength, reason]) => ({
+  const links = raw.links.map(([source, target, property, machine, relation, strength, reason], index) => ({
     source, target, property: Boolean(property), by: machine ? "machine" : "person",
-    relation: raw.relations[relation], strength, reason,
+    relation: raw.relations[relation], strength, reason, day: raw.link_days[index],
   }));
   const pairs = amem.pairsOf(links);
   for (const link of links) {
@@ -32,7 +32,7 @@ amem.readNetwork = (text) => {
   for (const { title } of notes) titled.set(title, (titled.get(title) || 0) + 1);
   for (const note of notes) note.isNamesake = titled.get(note.title) > 1;
   return {
-    vault: raw.vault, placed: raw.placed, focus: raw.focus, relations: raw.relations,
+    vault: raw.vault, placed: raw.placed, focus: raw.focus, relations: raw.relations, days: raw.days,
     notes, links, pairs, clusters, tags: amem.tagCounts(notes),
   };
 };

@@ -76,11 +76,12 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
       ? `${letters.slice(0, LONGEST_LABEL - 1).join("").trimEnd()}…` : text;
   };
 
+  const apart = (box, other) => box.right < other.left || box.left > other.right ||
+    box.bottom < other.top || box.top > other.bottom;
+
   // A label is drawn where no more important one lies.
   const makeBoard = (taken) => (box, owner = -1, must = false) => {
-    const free = taken.every((other) => (other.owner === owner && owner >= 0) ||
-      box.right < other.left || box.left > other.right ||
-      box.bottom < other.top || box.top > other.bottom);
+    const free = taken.every((other) => (other.owner === owner && owner >= 0) || apart(box, other));
     if (free || must) taken.push(box);
     return free;
   };
@@ -117,39 +118,58 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     context.fillText(text, x, y);
   };
 
-  const middleOf = (members) => {
-    const sum = { x: 0, y: 0 };
-    for (const { index } of members) {
-      const { x, y } = sigma.getNodeDisplayData(String(index));
-      sum.x += x / members.length;
-      sum.y += y / members.length;
+  const meanOf = (places) => places.reduce((sum, { x, y }) =>
+    ({ x: sum.x + x / places.length, y: sum.y + y / places.length }), { x: 0, y: 0 });
+
+  // The centroid of a cluster's notes; a few that lie far from the others do not move it.
+  const centroid = (members) => {
+    let places = members.map(({ index }) => sigma.getNodeDisplayData(String(index)));
+    for (let round = 0; round < 3; round += 1) {
+      const { x, y } = meanOf(places);
+      const away = (at) => Math.hypot(at.x - x, at.y - y);
+      places = places.sort((a, b) => away(a) - away(b)).slice(0, Math.max(2, Math.ceil(places.length * 0.75)));
     }
-    return sigma.framedGraphToViewport(sum);
+    return meanOf(places);
+  };
+  let known = { shown: null, middles: new Map() };
+  const middleOf = (cluster, members) => {
+    const shown = state.shown();
+    if (known.shown !== shown) known = { shown, middles: new Map() };
+    if (!known.middles.has(cluster)) known.middles.set(cluster, centroid(members));
+    return sigma.framedGraphToViewport(known.middles.get(cluster));
   };
 
   const drawClusterNames = (context, isFree) => {
     const ratio = sigma.getCamera().ratio;
     if (network.notes.length < 60 || network.clusters.length < 3 || ratio < 0.45) return;
     const { notes: shown } = state.shown();
+    const { width } = sigma.getDimensions();
+    const few = network.notes.length <= MOST_DOTS;
+    // No name of a cluster lies over another, but over a dot rather than that it is left out.
+    const written = [buttons()];
+    const isClear = (box) => written.every((other) => apart(box, other));
     for (const cluster of network.clusters) {
       const members = cluster.notes.filter(({ index }) => shown[index]);
       if (members.length < 5) continue;
-      const middle = middleOf(members);
-      const { x } = middle;
-      // Above its notes where they can be told apart, else in their middle.
-      const y = network.notes.length <= MOST_DOTS
-        ? Math.min(...members.map(({ index }) => placeOf(index)).map((at) => at.y - at.size)) - 13
-        : middle.y;
+      const middle = middleOf(cluster, members);
       const size = Math.min(21, 11 + Math.sqrt(members.length) * 0.6);
       const font = `650 ${size}px ${LABEL_FONT}`;
       context.font = font;
       const text = shortLabel(cluster.name);
       const half = widthOf(context, text, font) / 2 + 6;
-      const box = { left: x - half, right: x + half, top: y - size * 0.8, bottom: y + size * 0.8 };
-      // Between few notes it is drawn over a dot rather than left out, and no label over it.
-      const few = network.notes.length <= MOST_DOTS;
-      if (!isFree(box, -1, few) && !few) continue;
-      const colour = amem.mix(amem.clusterColour(look(), cluster.index), look().ink, 0.6);
+      const x = Math.max(half, Math.min(width - half, middle.x));
+      const boxAt = (y) => ({ left: x - half, right: x + half, top: y - size * 0.8, bottom: y + size * 0.8 });
+      // Above its notes where they lie together and can be told apart, else in their middle.
+      const first = few && !network.placed
+        ? Math.min(...members.map(({ index }) => placeOf(index)).map((at) => at.y - at.size)) - 13
+        : middle.y;
+      const rows = [0, -1, 1, -2, 2].map((row) => first + row * size * 1.3);
+      const y = rows.find((each) => isClear(boxAt(each)) && isFree(boxAt(each))) ??
+        rows.find((each) => isClear(boxAt(each)));
+      if (y === undefined) continue;
+      isFree(boxAt(y), -1, true);
+      written.push(boxAt(y));
+      const colour = amem.legible(look(), amem.clusterColour(look(), cluster.index), 4.5);
       write(context, text, x, y + size * 0.35, { font, colour, halo: 5 });
     }
   };
@@ -228,6 +248,8 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   };
 
   return {
+    // After the notes moved.
+    forget: () => { known = { shown: null, middles: new Map() }; },
     draw: (lit) => {
       drawStrands();
       drawNames(lit);

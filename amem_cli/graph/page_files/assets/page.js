@@ -35,13 +35,14 @@
     const inPanel = amem.byId("panel").contains(document.activeElement);
     state.change({ selected: index });
     if (state.get().view === "graph" && !inPanel) canvas.focus({ preventScroll: true });
-    if (drawing && state.get().view === "graph") drawing.centre(index, closest);
+    if (drawing && state.get().view === "graph") drawing.reveal(index, closest ?? 0.7);
   };
 
   const parts = { network, state, find, look, colourOf, show, drawing: () => drawing };
   const filters = amem.makeFilters(parts);
   const panel = amem.makePanel(parts);
   const list = amem.makeList(parts);
+  const time = amem.makeTime(parts);
   const search = amem.makeSearch(parts);
 
   const drawAll = () => {
@@ -51,6 +52,7 @@
     filters.draw();
     panel.draw();
     list.draw();
+    time.draw();
     amem.byId("told").textContent = told();
     if (drawing) drawing.refresh();
   };
@@ -119,6 +121,7 @@
   const keys = {
     "/": () => search.focus(),
     t: toggleTheme,
+    p: time.toggle,
     l: toggleView,
     "?": () => amem.byId("help").showModal(),
     "+": () => drawing && drawing.zoom(0.7),
@@ -144,9 +147,6 @@
     const first = state.get().view === "list" ? amem.byId("list").querySelector("tbody button") : canvas;
     (first || canvas).focus();
   });
-  amem.byId("stage").addEventListener("pointerdown", () => {
-    if (document.body.classList.contains("filters-open")) toggleFilters();
-  });
   press("theme", toggleTheme);
   press("view", toggleView);
   press("filters-toggle", toggleFilters);
@@ -161,7 +161,7 @@
   addEventListener("hashchange", () => {
     state.read();
     const { selected, view } = state.get();
-    if (drawing && selected >= 0 && view === "graph") drawing.uncover(selected);
+    if (drawing && selected >= 0 && view === "graph") drawing.reveal(selected);
   });
 
   amem.byId("vault").textContent = network.vault;
@@ -177,7 +177,7 @@
     document.body.dataset.settled = "yes";
     if (drawing) drawing.spareLinks();
     const { selected } = state.get();
-    if (drawing && selected >= 0) drawing.centre(selected);
+    if (drawing && selected >= 0) drawing.reveal(selected, 0.7);
   };
   if (drawing) amem.arrange(network, drawing.place, settled);
   else settled();

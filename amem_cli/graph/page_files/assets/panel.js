@@ -58,7 +58,12 @@ amem.makePanel = ({ network, state, look, show, drawing }) => {
     amem.element("span", { text: "Links away" }),
     ...[1, 2, 3].map((depth) => amem.element("button", {
       type: "button", text: String(depth), "aria-pressed": String(state.get().depth === depth),
-      on: { click: () => state.change({ depth }) },
+      on: {
+        click: () => {
+          state.change({ depth });
+          if (state.get().view === "graph") drawing().reveal(state.get().selected);
+        },
+      },
     })),
   ]);
 

@@ -6,20 +6,25 @@ amem.makeState = (network) => {
   const state = {
     selected: -1, depth: 1, clusters: new Set(), tags: new Set(),
     hiddenRelations: new Set(), hiddenMakers: new Set(), orphans: true, view: "graph", query: "",
+    // The number of the last day that is shown; all are shown if it is negative.
+    until: -1,
   };
   const paths = new Map(network.notes.map((note) => [note.path, note.index]));
 
   const visible = () => {
-    const { clusters, tags, orphans } = state;
-    const notes = network.notes.map((note) =>
+    const { clusters, tags, orphans, until } = state;
+    const begun = ({ day }) => until < 0 || day <= until;
+    const notes = network.notes.map((note) => begun(note) &&
       (!clusters.size || clusters.has(note.cluster)) &&
       (!tags.size || note.tags.some((tag) => tags.has(tag))) &&
       (orphans || note.near.size > 0));
-    const linkShown = (link) =>
+    const linkShown = (link) => begun(link) &&
       !state.hiddenMakers.has(link.by) && !state.hiddenRelations.has(link.relation);
     const pairs = network.pairs.map((pair) =>
       notes[pair.source] && notes[pair.target] && pair.links.some(linkShown));
-    return { notes, pairs, linkShown, count: notes.filter(Boolean).length };
+    const linkCount = network.links.filter((link) =>
+      notes[link.source] && notes[link.target] && linkShown(link)).length;
+    return { notes, pairs, linkShown, linkCount, count: notes.filter(Boolean).length };
   };
   let shown = visible();
 
@@ -32,6 +37,7 @@ amem.makeState = (network) => {
     for (const relation of state.hiddenRelations) parts.append("without", relation);
     for (const by of state.hiddenMakers) parts.append("not-by", by);
     if (!state.orphans) parts.set("orphans", "no");
+    if (state.until >= 0) parts.set("until", network.days[state.until]);
     if (state.view !== "graph") parts.set("view", state.view);
     const hash = parts.toString();
     if (hash === location.hash.slice(1)) return;
@@ -57,6 +63,7 @@ amem.makeState = (network) => {
     state.hiddenRelations = new Set(known("without", network.relations));
     state.hiddenMakers = new Set(known("not-by", ["person", "machine"]));
     state.orphans = parts.get("orphans") !== "no";
+    state.until = network.days.indexOf(parts.get("until"));
     state.view = parts.get("view") === "list" ? "list" : "graph";
   };
 
@@ -77,9 +84,9 @@ amem.makeState = (network) => {
       change({ [name]: values });
     },
     isFiltered: () => state.clusters.size + state.tags.size + state.hiddenRelations.size +
-      state.hiddenMakers.size > 0 || !state.orphans,
+      state.hiddenMakers.size > 0 || !state.orphans || state.until >= 0,
     showAll: () => change({ clusters: new Set(), tags: new Set(), hiddenRelations: new Set(),
-      hiddenMakers: new Set(), orphans: true }),
+      hiddenMakers: new Set(), orphans: true, until: -1 }),
     read: () => {
       read();
       change({});

@@ -1,0 +1,281 @@
+"""Gives a note another name or folder; all links to it follow, in the same change."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from amem_cli.editing.property_links import links_in_other_properties, redirected_properties
+from amem_cli.errors import AmemError, UsageError
+from amem_cli.index.draft import NoteDraft, new_event
+from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.records import NoteSummary
+from amem_cli.index.sync import refresh, text_hash
+from amem_cli.journal.events import FOLLOWS, Change, Event, LinkRecord, NoteWrite
+from amem_cli.markdown.links import (
+    WikiLink,
+    destination,
+    is_attachment,
+    redirected,
+)
+from amem_cli.notes.front_matter_edit import edit_header
+from amem_cli.notes.names import (
+    RememberedNames,
+    alias_key,
+    file_name,
+    is_linkable,
+    name_key,
+    resolve,
+    shortest_target,
+    with_suffix,
+)
+from amem_cli.notes.note import body_bytes
+
+_ATTEMPTS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a move did.
+
+    Attributes:
+        source, path: where the note was, and where it is.
+        followed: other notes whose links follow it.
+        left: why links of other notes do not, one line each.
+        event: id of the event that `undo` takes back.
+    """
+
+    source: str
+    path: str
+    followed: tuple[str, ...]
+    left: tuple[str, ...]
+    event: str
+
+
+def move(ports: VaultPorts, note: NoteSummary, name: str, *, unseen: Collection[str] = ()) -> Moved:
+    """Give a note another name.
+
+    A `title` property that spelled the old file name out is changed too.
+
+    Args:
+        name: a new title, for the same folder; or, with a slash, a path from the vault's root, of
+            which a last slash keeps the file's name.
+        unseen: paths whose notes the caller is not told of: beside such a name the note gets a
+            number.
+
+    Raises:
+        UsageError: the name is the note's already, is another note's, or no link can hold it.
+        UnsafePath: it leads out of the vault or into a dot folder.
+        HeaderRefused, SettingsError, WriteConflict: nothing was done.
+    """
+    folder, slash, last = name.strip().rpartition("/")
+    if not last.strip():
+        last = note.path.rpartition("/")[2].removesuffix(".md") if slash else ""
+    title = " ".join(last.removesuffix(".md").split())
+    if not title:
+        raise UsageError("the new name is empty", hint="Give a title, or a path in the vault.")
+    folder = posixpath.normpath(folder.lstrip("/") or ".") if slash else _folder_of(note.path)
+    with ports.changes.locked():
+        wanted = posixpath.join("" if folder == "." else folder, file_name(title))
+        path = _free_path(ports, note, wanted, unseen)
+        old_stem, stem = note.path.rpartition("/")[2], path.rpartition("/")[2]
+        is_spelled_out = note.title != old_stem.removesuffix(".md")
+        is_renamed = stem != old_stem and file_name(note.title) == old_stem
+        event = new_event(ports, "move", by="person", note=note.id or "", path=path)
+        return move_to(ports, note, path, event, title if is_spelled_out and is_renamed else "")
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0] or "."
+
+
+def _free_path(ports: VaultPorts, note: NoteSummary, wanted: str, unseen: Collection[str]) -> str:
+    if wanted == note.path:
+        raise UsageError(f"the note is {wanted} already", hint="Give it another name.")
+    if not is_linkable(wanted):
+        raise UsageError(f"no link can hold the name {wanted!r}", hint="Give it another name.")
+    ports.vault.locate(wanted)
+    if ports.vault.is_excluded(wanted):
+        raise UsageError(f"{wanted} is in an excluded folder", hint="See `exclude.folders`.")
+    folder, _, name = wanted.rpartition("/")
+    key = name_key(note.path)
+    for number in range(1, _ATTEMPTS):
+        path = posixpath.join(folder, name if number == 1 else with_suffix(name, number))
+        taken = [each for each in ports.index.names.candidates(name_key(path)) if each != note.path]
+        # Notes of one name in several folders are as their owner wants them.
+        taken = [] if name_key(path) == key else taken
+        if ports.vault.exists(path):
+            taken.append(path)
+        if not taken:
+            return path
+        if not set(taken) <= {*unseen}:
+            other = next(each for each in taken if each not in unseen)
+            raise UsageError(f"{other} has this name already", hint="Give it another name.")
+    raise UsageError(f"there are too many notes named {name!r}")
+
+
+def move_to(ports: VaultPorts, note: NoteSummary, path: str, root: Event, title: str = "") -> Moved:
+    """Move a note to a free path under the write lock, recorded by `root` with its change of path.
+
+    Args:
+        title: the new `title` property; empty leaves it.
+    """
+    way = _LinksAfterMove(ports, note, path, title)
+    changes = (Change("path", note.path, path), Change("title", note.title, title))
+    root = replace(root, changes=changes if title else changes[:1])
+    drafts: list[NoteDraft] = []
+    left: list[str] = []
+    for source in way.sources():
+        try:
+            draft = way.followed(source, root)
+        except AmemError as error:
+            left.append(f"{source} still links to {note.path}: {error.message}")
+            continue
+        if draft is not None:
+            drafts.append(draft)
+    own = way.moved(root)
+    root = replace(root, known=tuple(filter(None, (processed(ports, each) for each in drafts))))
+    writes = [write for draft in drafts for write in draft.write()]
+    writes.append(NoteWrite(path, own.content.raw, own.raw, note.path))
+    events = [root, *(replace(event, path=path) for event in own.events)]
+    events += [event for draft in drafts for event in draft.events]
+    try:
+        ports.changes.apply(writes, events)
+    except FileExistsError:
+        raise UsageError(f"{path} exists already", hint="Give it another name.") from None
+    with ports.index.changing():
+        ports.index.files.move(note.path, path)
+    refresh(ports, [path, *(draft.path for draft in drafts)])
+    return Moved(note.path, path, tuple(draft.path for draft in drafts), tuple(left), root.id)
+
+
+def processed(ports: VaultPorts, draft: NoteDraft) -> str:
+    """The hash of a processed text in which only links changed, or empty.
+
+    It needs no new process.
+    """
+    keys = [key for key in (draft.note.id, draft.path) if key]
+    before, after = text_hash(draft.content.raw), text_hash(draft.raw)
+    seen = before != after and ports.index.queue.was_processed([*keys, ""], before)
+    return after if seen else ""
+
+
+class _LinksAfterMove:
+    """Where links lead before and after a move, and the notes with links that follow it."""
+
+    def __init__(self, ports: VaultPorts, note: NoteSummary, path: str, title: str) -> None:
+        self._ports, self._note, self._path, self._title = ports, note, path, title
+        # Notes that get an id by this move.
+        self._ids: set[str] = set()
+        names = ports.index.names
+        known: dict[str, list[str]] = {}
+        for each in (note.path, path):
+            key = name_key(each)
+            others = [other for other in names.candidates(key) if other != note.path]
+            known[key] = [*others, path] if key == name_key(path) else others
+        self._before, self._after = names, RememberedNames(names, known)
+        self._named_alike = {path for paths in known.values() for path in paths} | {note.path}
+
+    def sources(self) -> list[str]:
+        """Other notes with links that may lead elsewhere by the move."""
+        links = self._ports.index.links
+        linking = [
+            source for path in sorted(self._named_alike) for source, _ in links.incoming(path)
+        ]
+        mentions = links_in_other_properties(self._ports)
+        keys = {*map(name_key, self._named_alike), name_key(self._note.title)}
+        naming = sorted(set().union(*(mentions.get(key, ()) for key in keys)))
+        return [path for path in dict.fromkeys([*linking, *naming]) if path != self._note.path]
+
+    def moved(self, root: Event) -> NoteDraft:
+        """The note itself, whose own links lead on to where they led."""
+        draft = self._redirected(self._note.path, root)
+        if self._title:
+            raw = edit_header(draft.raw, {"title": self._title}, self._ports.names)
+            draft.restore(raw, self._event("edit", root), ())
+        return draft
+
+    def followed(self, source: str, root: Event) -> NoteDraft | None:
+        """Another note with its links; None if they lead where they led."""
+        draft = self._redirected(source, root)
+        return draft if draft.events else None
+
+    def _redirected(self, source: str, root: Event) -> NoteDraft:
+        ports = self._ports
+        draft = NoteDraft(ports, ports.vault.read(source))
+        records = {link.text: link for link in ports.index.link_history.records(source).values()}
+        # Each owner's links are changed by an event of its own.
+        for by in ("machine", "person"):
+            made = []
+            links = []
+            for text in draft.note.links:
+                record = records.get(text)
+                owner = record.by if record is not None else "person"
+                new = self._in_text(text, source) if owner == by else text
+                if new != text and record is not None:
+                    made.append(self._renewed(record, new))
+                links.append(new)
+            event = replace(self._event("link" if by == "machine" else "edit", root), by=by)
+            event = replace(event, links=tuple(made))
+            draft.change({"links": list(dict.fromkeys(links))}, event, taken=self._ids)
+        self._ids.add(draft.note.id or "")
+        raw = redirected_properties(
+            draft.raw, ports.names, lambda text: self._in_text(text, source)
+        )
+        if raw != draft.raw:
+            draft.restore(raw, self._event("edit", root), ())
+        # Other bytes than UTF-8 hold no link that could be found by name.
+        text = body_bytes(draft.raw).decode("utf-8", "surrogateescape")
+        body = self._in_text(text, source).encode("utf-8", "surrogateescape")
+        draft.replace_body(body, self._event("edit", root))
+        return draft
+
+    def _renewed(self, record: LinkRecord, text: str) -> LinkRecord:
+        old = self._note.path
+        target = self._path if record.target == old else record.target
+        path = self._path if record.path == old else record.path
+        return replace(record, target=target, path=path, text=text)
+
+    def _event(self, kind: str, root: Event) -> Event:
+        reason = f"{FOLLOWS}“{self._note.title}” to {self._path}"
+        trigger = self._note.id or self._path
+        return new_event(
+            self._ports, kind, by="person", trigger=trigger, cause=root.id, reason=reason
+        )
+
+    def _in_text(self, text: str, source: str) -> str:
+        return redirected(text, lambda link: self._target(link, source))
+
+    def _target(self, link: WikiLink, source: str) -> str | None:
+        """How a link of the note at `source` has to name its file from now on; None as it does."""
+        old = self._note.path
+        here = self._path if source == old else source
+        if is_attachment(link.target):
+            return self._attachment(link, source, here)
+        before = resolve(link.target, source, self._before)
+        if before is None:
+            return None
+        after, wanted = resolve(link.target, here, self._after), before
+        if before == old:
+            wanted = self._path
+            # By an alias or a title that it keeps; the names still say the old path.
+            if after == old and not self._is_old_name(link.target):
+                return None
+        if after == wanted:
+            return None
+        if link.style == "wikilink":
+            return shortest_target(wanted, self._after)
+        return destination(wanted, here, link.target)
+
+    def _is_old_name(self, target: str) -> bool:
+        is_title = bool(self._title) and alias_key(target) == alias_key(self._note.title)
+        return is_title or name_key(target) == name_key(self._note.path)
+
+    def _attachment(self, link: WikiLink, source: str, here: str) -> str | None:
+        folder = posixpath.dirname(source)
+        is_relative = link.style == "markdown" and not link.target.startswith("/")
+        path = posixpath.normpath(posixpath.join(folder, link.target))
+        if not is_relative or folder == posixpath.dirname(here) or path.startswith(".."):
+            return None
+        return destination(path, here, link.target) if self._ports.vault.exists(path) else None

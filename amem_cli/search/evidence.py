@@ -1,0 +1,141 @@
+"""What speaks for a hit, as a score from 0 to 1 that means the same in every search.
+
+The ranking compares the notes of one search with one another; this asks of each note alone how
+likely it is that somebody who searched so wanted it. docs/retrieval.md says how it was fitted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from amem_cli.data import word_set
+from amem_cli.language.words import detect_language, fold
+
+# Spread of the cosines of notes that have nothing to do with a query.
+_CHANCE = 0.08
+# More rare words than this say nothing more.
+_MOST_RARE_WORDS = 3.0
+# A number that more than this share of the notes hold, such as a year, names none of them.
+_USUAL = 0.1
+_A_FEW = 3
+_CAPITALISED = re.compile(r"(?<=[^\W_])[,;:]?[ \t]+[„“\"'(]?([^\W\d_][\w'’-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one note has of a query.
+
+    Attributes:
+        nearness: cosine of its best passage, less what the best of so many passages and notes has
+            by chance; None without an encoder.
+        coverage: share of the query's words that it holds, weighted by rarity, 0..1; a word that no
+            note holds weighs most.
+        rare_words: how many words it holds, each by its rarity, as if all were as rare as can be;
+            0..3.
+        exact: it holds every word of the query, or a phrase, a number or a name of it.
+    """
+
+    nearness: float | None
+    coverage: float
+    rare_words: float
+    exact: bool = False
+
+
+class Scale(NamedTuple):
+    """Weights of a logistic regression, and the score below which nothing is close."""
+
+    nearness: float
+    coverage: float
+    rare_words: float
+    offset: float
+    floor: float
+
+    def score(self, evidence: Evidence) -> float:
+        """0..1; what was found exactly is never below the floor."""
+        logit = (
+            self.nearness * (evidence.nearness or 0.0)
+            + self.coverage * evidence.coverage
+            + self.rare_words * evidence.rare_words
+            + self.offset
+        )
+        likely = 1 / (1 + math.exp(-logit))
+        return max(likely, self.floor) if evidence.exact else likely
+
+
+# `python benchmarks/search_floor.py DATA_FOLDER` repeats the fit.
+BY_MEANING = Scale(nearness=4.288, coverage=2.94, rare_words=0.0, offset=-3.331, floor=0.055)
+BY_WORDS = Scale(nearness=0.0, coverage=1.484, rare_words=2.278, offset=-4.532, floor=0.061)
+
+
+def scale_for(readable: float | None) -> Scale:
+    """The scale for a query of which an encoder reads this share; None without an encoder."""
+    if readable is None:
+        return BY_WORDS
+    pairs = zip(BY_MEANING, BY_WORDS, strict=True)
+    return Scale(*(readable * near + (1 - readable) * said for near, said in pairs))
+
+
+def chance(passages: int, notes: int, per_passage: float) -> float:
+    """The cosine that the best passage of the nearest of so many notes has by chance alone."""
+    # The largest of n normally distributed values is near sigma times sqrt(2 ln n).
+    return per_passage * math.log(max(1, passages)) + _CHANCE * math.sqrt(
+        2 * math.log(max(2, notes))
+    )
+
+
+def gathered(
+    query: str,
+    terms: Sequence[str],
+    matches: Sequence[tuple[int, frozenset[str]]],
+    nearness: dict[str, float] | None,
+    paths: Sequence[str],
+    total: int,
+) -> dict[str, Evidence]:
+    """The evidence of notes, by path.
+
+    Args:
+        matches: for each term in how many of the `total` notes it occurs, and which hold it.
+        nearness: of each note, see `Evidence`; None without an encoder.
+    """
+    weights = [math.log(1 + total / (count + 0.5)) for count, _ in matches]
+    whole, rarest = sum(weights), math.log(1 + total / 0.5)
+    telling = _naming_terms(query, terms, [count for count, _ in matches], total)
+    found = {}
+    for path in paths:
+        held = [path in holding for _, holding in matches]
+        weight = sum(w for w, is_held in zip(weights, held, strict=True) if is_held)
+        found[path] = Evidence(
+            nearness=None if nearness is None else nearness.get(path, 0.0),
+            coverage=weight / whole if whole else 0.0,
+            rare_words=min(_MOST_RARE_WORDS, weight / rarest) if rarest else 0.0,
+            exact=bool(held)
+            and (all(held) or any(h and t for h, t in zip(held, telling, strict=True))),
+        )
+    return found
+
+
+def _naming_terms(
+    query: str, terms: Sequence[str], counts: Sequence[int], total: int
+) -> list[bool]:
+    """Which terms name something: phrases, numbers that few notes hold, names."""
+    names = _names(query)
+    usual = max(_A_FEW, _USUAL * total)
+    return [
+        " " in term or term in names or (any(map(str.isdigit, term)) and count <= usual)
+        for term, count in zip(terms, counts, strict=True)
+    ]
+
+
+def _names(query: str) -> set[str]:
+    """Folded words within a sentence that have a capital; German gives one to every noun."""
+    if detect_language(query) == "de":
+        return set()
+    written = (match.group(1) for match in _CAPITALISED.finditer(query))
+    names = {
+        fold(word).removesuffix("'s").removesuffix("’s") for word in written if word[0].isupper()
+    }
+    return names - word_set("weekdays.txt") - word_set("months.txt")

@@ -1,0 +1,155 @@
+"""A note's `created` comes from its header, its name or git, and never from its file's time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Program
+from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.repositories import TestRepository, new_repository, person
+from tests.vaults import write_note
+
+COPIED = 1_777_600_000
+TEXTS = {
+    "Seals.md": "---\ndate: 2026-02-11\n---\nSeals haul out on ice.\n",
+    "Daily/2026-03-08.md": "Walruses dive for clams.\n",
+    "Otters.md": "Otters crack shells on stones.\n",
+    "Loose.md": "Orcas hunt in groups.\n",
+}
+MADE = {
+    "Seals.md": "created: 2026-02-11T00:00:00\n",
+    "Daily/2026-03-08.md": "created: 2026-03-08T00:00:00\n",
+    "Otters.md": "created: 2025-05-04T10:00:00\n",
+}
+
+
+def commit(repo: TestRepository, day: str) -> None:
+    repo.git("add", ".")
+    dated = {"GIT_AUTHOR_DATE": f"{day}T10:00:00Z", "GIT_COMMITTER_DATE": f"{day}T10:00:00Z"}
+    replace(repo, environment={**repo.environment, **dated}).git("commit", "-qm", day)
+
+
+@pytest.fixture
+def notes(amem: Program, tmp_path: Path) -> Path:
+    """A folder under git whose files were all copied on one day; one is renamed, one not in git."""
+    name = "nobody/first"
+    key = hashlib.sha256(name.encode()).hexdigest()
+    folder = tmp_path / f"cache/encoders/first-{key[:16]}"
+    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
+    amem.environment |= {
+        "AMEM_CACHE_DIR": str(tmp_path / "cache"),
+        "AMEM_ENCODER_MODEL": name,
+        "HF_HUB_OFFLINE": "1",
+        "TZ": "UTC",
+    }
+    repo = new_repository(tmp_path / "v", person(tmp_path / "kim"))
+    repo.write("Untitled.md", TEXTS["Otters.md"])
+    commit(repo, "2025-05-04")
+    repo.git("mv", "Untitled.md", "Otters.md")
+    for path in ("Seals.md", "Daily/2026-03-08.md"):
+        repo.write(path, TEXTS[path])
+    commit(repo, "2026-04-01")
+    repo.write("Loose.md", TEXTS["Loose.md"])
+    for path in TEXTS:
+        os.utime(repo.top / path, (COPIED, COPIED))
+    return repo.top
+
+
+def headers(folder: Path) -> dict[str, str]:
+    """The line `created:` of each note, empty for none."""
+    lines = {path: (folder / path).read_text().splitlines(keepends=True) for path in TEXTS}
+    return {
+        path: "".join(line for line in own if line.startswith("created:"))
+        for path, own in lines.items()
+    }
+
+
+def test_an_adopted_note_gets_the_day_on_which_it_was_made(amem: Program, notes: Path) -> None:
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(notes)
+    assert amem("evolve", "--all", "--no-llm").code == 0
+    assert headers(notes) == {**MADE, "Loose.md": ""}
+    assert 'id: "20260501014640"' in (notes / "Loose.md").read_text()
+    shown = amem("list").out
+    assert "2026-05-01  Loose" in shown and "2025-05-04  Otters" in shown
+
+
+def test_a_persons_command_dates_a_note_alike(amem: Program, notes: Path) -> None:
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(notes)
+    for path in TEXTS:
+        assert amem("update", path, "--tag", "sea", "--no-llm").code == 0
+    assert headers(notes) == {**MADE, "Loose.md": ""}
+    given = write_note(notes.parent, "new.txt", TEXTS["Seals.md"].replace("Seals", "Eels"))
+    assert amem("add", "--file", str(given), "--no-llm", "--no-wait").code == 0
+    (new,) = (notes / "notes").glob("*.md")
+    assert MADE["Seals.md"] in new.read_text()
+
+
+def test_an_import_dates_a_note_alike(amem: Program, notes: Path, tmp_path: Path) -> None:
+    assert amem("init", "w").code == 0
+    amem.environment["AMEM_VAULT"] = str(tmp_path / "w")
+    assert amem("import", str(notes), "--no-wait").code == 0
+    assert headers(tmp_path / "w/notes") == {**MADE, "Loose.md": ""}
+
+
+def test_what_only_the_name_or_the_header_tells_is_known_before_amem_writes(
+    amem: Program, notes: Path
+) -> None:
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(notes)
+    shown = amem("list", "--until", "2026-03-31").out
+    assert "Seals" in shown and "2026-03-08" in shown and "Loose" not in shown
+
+
+def test_a_shallow_clone_tells_nothing_of_its_first_commit(
+    amem: Program, notes: Path, tmp_path: Path
+) -> None:
+    clone = ["git", "clone", "-q", "--depth=1", notes.as_uri(), str(tmp_path / "c")]
+    subprocess.run(clone, check=True)
+    assert amem("init", "c", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(tmp_path / "c")
+    assert amem("update", "Otters", "--tag", "sea", "--no-llm").code == 0
+    assert "created:" not in (tmp_path / "c/Otters.md").read_text()
+
+
+def test_dates_that_amem_took_from_the_file_are_mended_and_can_be_taken_back(
+    amem: Program, notes: Path
+) -> None:
+    (notes / ".git").rename(notes / "hidden")
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(notes)
+    wrong = "created: 2026-05-01T01:46:40\n"
+    assert amem("update", "Otters", "--tag", "sea", "--no-llm").code == 0
+    # As it was written when the file's time counted.
+    note, marked = notes / "Otters.md", 'id: "20260501014640"\n'
+    note.write_text(note.read_text().replace(marked, marked + wrong))
+    (file,) = (notes / ".amem/journal").glob("*.jsonl")
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    given = {"field": "created", "before": "", "after": "2026-05-01T01:46:40"}
+    events[-1]["changes"].insert(0, given)
+    file.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    mine = write_note(notes, "Mine.md", f"---\nid: a1\ndate: 2024-01-01\n{wrong}---\nKelp.\n")
+    (notes / "hidden").rename(notes / ".git")
+    assert amem("index", "--rebuild").code == 0
+
+    looked = amem("doctor").out
+    assert "Otters.md:3" in looked and "2025-05-04" in looked and "Mine" not in looked
+    before = note.read_text()
+    assert "✓ Otters.md:3" in amem("doctor", "--fix").out
+    assert note.read_text() == before.replace(wrong, MADE["Otters.md"])
+    assert wrong in mine.read_text()
+    shown = amem("history", "Otters")
+    assert "created  - 2026-05-01T01:46:40" in shown.out
+    event = shown.out.split("changed its created")[1].split()[0]
+    assert amem("undo", event).code == 0
+    assert note.read_text() == before
+    # What a person put back is the person's.
+    assert "Otters" not in amem("doctor").out

@@ -1,0 +1,82 @@
+"""`amem mv`: a note gets another name or folder, and every link follows."""
+
+from __future__ import annotations
+
+import json
+
+from tests.conftest import Program
+from tests.vaults import tree_hashes, write_note
+
+
+def test_links_of_every_kind_follow_and_an_undo_brings_all_back(amem: Program) -> None:
+    vault = amem.folder / "v"
+    vault.mkdir()
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(vault)
+    header = 'id: "20260302150004"\nup: "[[Walrus]]"\nlinks:\n  - "[[Walrus]]"\n'
+    body = "See [[Walrus#Food|the beast]] and [w](Walrus.md), but `[[Walrus]]` is code.\n"
+    write_note(vault, "a.md", f"---\n{header}---\n{body}")
+    own = '---\nid: "20260302150005"\naliases: [Tusks]\n---\n'
+    write_note(vault, "Walrus.md", f"{own}I, [[Walrus]], by [[a]]. ![](ice.png)\n")
+    write_note(vault, "b.md", "[[Tusks]] stays, as the alias does.\n")
+    (vault / "ice.png").write_bytes(b"")
+    before = tree_hashes(vault)
+
+    moved = amem("mv", "Walrus", "sea/Sea: cow", "--json").json
+    assert (moved["source"], moved["path"]) == ("Walrus.md", "sea/Sea - cow.md")
+    assert (moved["followed"], moved["left"]) == (["a.md"], [])
+    text = (vault / "a.md").read_text(encoding="utf-8")
+    assert text.startswith(f"---\n{header.replace('Walrus', 'Sea - cow')}")
+    assert "[[Sea - cow#Food|the beast]] and [w](sea/Sea%20-%20cow.md), but `[[Walrus]]`" in text
+    moved_text = (vault / "sea/Sea - cow.md").read_text(encoding="utf-8")
+    assert "I, [[Sea - cow]], by [[a]]. ![](../ice.png)" in moved_text
+    assert not (vault / "Walrus.md").exists()
+    assert amem("index", "--check").code == 0
+    assert "you moved it" in amem("history", "sea/Sea - cow.md").out
+
+    assert amem("undo", moved["event"]).code == 0
+    assert tree_hashes(vault) == before
+    assert amem("show", "Walrus", "--json").json["path"] == "Walrus.md"
+    assert amem("mv", "Walrus", "sea/").code == 0
+    assert amem("mv", "Walrus", "/Walrus").code == 0
+    assert tree_hashes(vault) == before
+
+
+def test_a_name_that_cannot_be_is_refused(amem: Program) -> None:
+    vault = amem.folder / "v"
+    vault.mkdir()
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(vault)
+    for name in ("a", "b", "old/c"):
+        write_note(vault, f"{name}.md", f"The note {name}.\n")
+    before = tree_hashes(vault)
+    for name, code in (
+        ("b", 2),
+        ("C", 2),
+        ("a", 2),
+        ("", 2),
+        ("../out", 3),
+        (".amem/x", 3),
+        ("x/../../y", 3),
+    ):
+        answer = amem("mv", "a", name)
+        assert (answer.code, answer.out) == (code, ""), name
+        assert "hint: " in answer.err
+    assert amem("mv", "nothing", "x").code == 1
+    assert tree_hashes(vault) == before
+
+
+def test_a_title_that_spelled_the_name_out_changes_with_it(amem: Program) -> None:
+    vault = amem.folder / "v"
+    vault.mkdir()
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(vault)
+    made = amem("add", "Ice melts.", "--title", "Ice: why", "--no-wait", "--json").json
+    write_note(vault, "a.md", "[[Ice: why]]\n")
+    assert amem("mv", "Ice: why", "Thaw").code == 0
+    assert (vault / "a.md").read_text(encoding="utf-8") == "[[Thaw]]\n"
+    shown = amem("show", made["id"], "--json").json
+    assert (shown["title"], shown["path"]) == ("Thaw", "notes/Thaw.md")
+    move = next(e for e in json.loads(amem("history", "--json").out) if e["kind"] == "move")
+    assert amem("undo", move["id"]).code == 0
+    assert amem("show", made["id"], "--json").json["title"] == "Ice: why"

@@ -1,0 +1,135 @@
+"""A watcher that is asked to end is gone soon, and leaves nothing half done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.tiny_gguf import write_tiny_gguf
+from tests.mcp.clients import new_vault, with_quick_encoder
+from tests.vaults import write_note
+from tests.watching import RunningWatcher, times_processed, watching
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs signals")]
+
+# It is to take five seconds; a loaded machine may need more. Without care it is a minute or more.
+LONGEST_END = 20.0
+TEXT = "Walrus {} dives for clams.\n"
+# An encoder that takes a minute for the first text, in the thread that follows the folder.
+SLOW_ENCODER = """
+import time
+from amem_cli.models import prepared
+
+def encode(self, texts):
+    open({mark!r}, "w").close()
+    time.sleep(60)
+
+prepared.PreparedEncoder.encode = encode
+"""
+
+
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    with_quick_encoder(amem)
+    folder = new_vault(amem)
+    write_note(folder, "walrus.md", TEXT.format("zero"))
+    return folder
+
+
+@contextmanager
+def saving(vault: Path) -> Iterator[None]:
+    """Somebody who saves note after note, without a pause."""
+    done = threading.Event()
+
+    def save() -> None:
+        number = 0
+        while not done.is_set():
+            write_note(vault, f"many/{number % 300}.md", TEXT.format(number))
+            number += 1
+
+    saver = threading.Thread(target=save)
+    saver.start()
+    try:
+        yield
+    finally:
+        done.set()
+        saver.join()
+
+
+def assert_it_ends(watcher: RunningWatcher, number: signal.Signals) -> None:
+    began = time.monotonic()
+    assert watcher.end(number) == 0
+    assert time.monotonic() - began < LONGEST_END
+    assert watcher.told[-1]["event"] == "stopped"
+    assert watcher.complaints == []
+
+
+def assert_nothing_is_half_done(amem: Program, vault: Path) -> None:
+    assert not list((vault / ".amem").glob("intents/*"))
+    assert not list(vault.rglob(".amem-*.tmp"))
+    assert amem("watch", "--status", "--json").json == {"running": False}
+    stats = amem("stats", "--json").json
+    assert stats["pending"] == stats["notes"] - len(times_processed(vault)) > 0
+    assert amem("index", "--check").code == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "number"),
+    [("silence", signal.SIGINT), ("drip", signal.SIGTERM), ("429", signal.SIGHUP)],
+)
+def test_it_ends_while_a_server_never_answers_and_many_notes_are_saved(
+    amem: Program, vault: Path, fault: str, number: signal.Signals
+) -> None:
+    with ChatServer() as server:
+        server.faults, server.retry_after = [fault], "80"
+        model: dict[str, Any] = {
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_BASE_URL": server.url,
+            "AMEM_LLM_MODEL": "slow",
+        }
+        with watching(amem, vault, **model) as watcher, saving(vault):
+            watcher.until(lambda: server.requests)
+            watcher.until_told("noticed")
+            assert_it_ends(watcher, number)
+    assert_nothing_is_half_done(amem, vault)
+
+
+def test_it_ends_while_a_model_hangs_in_its_own_process_and_that_one_is_gone_too(
+    amem: Program, vault: Path, tmp_path: Path
+) -> None:
+    model: dict[str, Any] = {
+        "AMEM_LLM_BACKEND": "llama.cpp",
+        "AMEM_LLM_MODEL": str(write_tiny_gguf(tmp_path / "tiny.gguf")),
+    }
+    with watching(amem, vault, **model) as watcher, saving(vault):
+        watcher.until(lambda: psutil.Process(watcher.process.pid).children())
+        (child,) = psutil.Process(watcher.process.pid).children()
+        child.suspend()
+        assert_it_ends(watcher, signal.SIGTERM)
+        assert not child.is_running()
+    assert_nothing_is_half_done(amem, vault)
+
+
+def test_it_ends_while_the_encoder_keeps_the_loop_itself_busy(
+    amem: Program, vault: Path, tmp_path: Path
+) -> None:
+    folder, mark = tmp_path / "slow", tmp_path / "begun"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(SLOW_ENCODER.format(mark=str(mark)))
+    path = f"{amem.environment['PYTHONPATH']}{os.pathsep}{folder}"
+    # It reaches neither its first line nor its worker, so nothing can be waited for but the mark.
+    watcher = RunningWatcher(amem, vault, PYTHONPATH=path)
+    watcher.until(mark.exists)
+    assert_it_ends(watcher, signal.SIGTERM)
+    assert_nothing_is_half_done(amem, vault)
