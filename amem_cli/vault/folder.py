@@ -386,10 +386,26 @@ class VaultFolder:
             if stat.S_ISREG(status.st_mode) and is_abandoned(
                 entry.name, status.st_mtime_ns, time.time_ns()
             ):
+                if not status.st_size or self._has_copy(path, status):
+                    folder.unlink(entry.name)
+                    return
                 name = f"recovered-{entry.name[len(TEMPORARY_PREFIX) :]}{NOTE_SUFFIX}"
                 with self._trash() as trash:
                     folder.move(entry.name, trash, name)
                 problems.append(Problem(path, 0, f"was left by a cut write; now {TRASH}/{name}"))
+
+    def _has_copy(self, path: str, status: os.stat_result) -> bool:
+        """Whether a note beside a file holds the same bytes: a cut write may be made again."""
+        parent, _, name = path.rpartition("/")
+        # A second handle: two listings of one handle share their position.
+        with self._enter(parent) as folder:
+            with folder.entries() as entries:
+                notes = [entry.name for entry in entries if entry.name.endswith(NOTE_SUFFIX)]
+            alike = [note for note in notes if folder.lstat(note).st_size == status.st_size]
+            content = _read_regular(folder, name)[1] if alike else None
+            return status.st_size <= MAX_NOTE_BYTES and any(
+                _read_regular(folder, note)[1] == content for note in alike
+            )
 
     def _sweep_intents(self) -> None:
         """Delete intents that a killed process did not finish writing; nothing came of them."""

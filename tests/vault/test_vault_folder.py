@@ -284,3 +284,15 @@ def test_what_a_killed_write_left_goes_to_the_trash(tmp_path: Path) -> None:
     assert scanned(VaultFolder(tmp_path)) == set()
     assert [path.read_text() for path in (tmp_path / ".trash").iterdir()] == ["a save"]
     assert (tmp_path / "notes" / ".amem-4567.tmp").exists()
+
+
+def test_what_a_killed_write_left_is_deleted_if_a_note_beside_it_holds_it(tmp_path: Path) -> None:
+    (tmp_path / "Kept.md").write_text("Whole.\n")
+    for name, text in (("01", "Whole.\n"), ("02", ""), ("03", "Mine, and lost else.\n")):
+        left = tmp_path / f".amem-{name}.tmp"
+        left.write_text(text)
+        os.utime(left, (0, 0))
+    assert scanned(VaultFolder(tmp_path)) == {"Kept.md"}
+    kept = [path.read_text() for path in (tmp_path / ".trash").iterdir()]
+    assert kept == ["Mine, and lost else.\n"]
+    assert not list(tmp_path.glob(".amem-*"))
