@@ -107,7 +107,7 @@ class Benchmark:
                 made = process_gold(vault, gold, Owner(vault, gold, self.options.owner))
                 gold, made = second_half(gold, made, vault.id_of)
             else:
-                made = process_gold(vault, gold)
+                made = process_gold(vault, gold, adopted=self.options.way == "adopted")
             if "links" in missing:
                 counted["links"] = link_units(gold, made)
             if "metadata" in missing:
@@ -255,6 +255,8 @@ def main() -> None:
     parser.add_argument("--owner", type=int, default=0, metavar="N",
                         help="after every N notes the owner decides on the links; only those"
                         " of the second half count")  # fmt: skip
+    parser.add_argument("--way", choices=("added", "adopted"), default="added",
+                        help="each note processed as it is added, or all once all are there")  # fmt: skip
     parser.add_argument("--examples", type=int, default=0, help="so many of each loss")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--output", type=Path, help="file for all that was counted, as JSON")

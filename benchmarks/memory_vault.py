@@ -200,17 +200,25 @@ def process(vault: OpenVault, note_id: str) -> Step:
 
 
 def process_gold(
-    vault: OpenVault, gold: GoldVault, after: Callable[[Step], None] | None = None
+    vault: OpenVault,
+    gold: GoldVault,
+    after: Callable[[Step], None] | None = None,
+    *,
+    adopted: bool = False,
 ) -> MadeVault:
     """Add every note at its time and let the process think about it.
 
     Args:
         after: called with each step.
+        adopted: all notes are there before the first is processed.
     """
     steps = []
+    if adopted:
+        for note in gold.notes.values():
+            vault.add(note.id, NewNote(note.content, title=note.title, created=note.created))
     for note in gold.notes.values():
-        new = NewNote(note.content, title=note.title, created=note.created)
-        vault.add(note.id, new)
+        if not adopted:
+            vault.add(note.id, NewNote(note.content, title=note.title, created=note.created))
         due = [case for case in gold.cases if case.trigger == note.id and not case.no_change]
         before = {case.target: _context(vault, case.target) for case in due}
         step = process(vault, note.id)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.analyzer import general_names
@@ -338,16 +339,23 @@ PHRASES = 12
 
 
 def near_notes(
-    index: MemoryIndex, path: str, text: str, vector: Vectors, limit: int
+    index: MemoryIndex,
+    path: str,
+    text: str,
+    vector: Vectors,
+    limit: int,
+    excluded: Collection[str] = frozenset(),
 ) -> list[LinkCandidate]:
     """The notes nearest to one by meaning and by words, the nearest first.
 
-    `vector` is the note's enhanced embedding, shape (dimension,).
+    `vector` is the note's enhanced embedding, shape (dimension,). `excluded` are paths of notes
+    that count as absent, as if they had not been written yet.
     """
     # Notes that share rare words may be far apart in meaning, so both kinds of search count.
-    near = index.vectors.scores(vector, limit + 1)
+    near = _without(excluded, limit + 1, partial(index.vectors.scores, vector))
     terms = [term for phrase in candidate_phrases(text, PHRASES) for term in search_terms(phrase)]
-    said = index.text.keyword_scores(list(dict.fromkeys(terms)), limit + 1)
+    wanted = list(dict.fromkeys(terms))
+    said = _without(excluded, limit + 1, partial(index.text.keyword_scores, wanted))
     near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
     near.pop(path, None)
     order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
@@ -355,9 +363,24 @@ def near_notes(
     for rank, (other, similarity) in enumerate(order):
         summary = index.notes.summary(other)
         if summary is not None:
-            reverse = _reverse_rank(index, other, path, similarity) if rank < limit else None
+            reverse = None
+            if rank < limit:
+                reverse = _reverse_rank(index, other, path, similarity, excluded)
             candidates.append(_candidate(index, summary, similarity, rank, reverse))
     return candidates
+
+
+def _without(
+    excluded: Collection[str], limit: int, search: Callable[[int], dict[str, float]]
+) -> dict[str, float]:
+    """The best of a search that are not excluded, at most `limit`; it is asked for more and more."""
+    asked = limit
+    while True:
+        found = search(asked)
+        kept = {path: score for path, score in found.items() if path not in excluded}
+        if len(kept) >= limit or len(found) < asked:
+            return dict(list(kept.items())[:limit])
+        asked *= 4
 
 
 def at_best(
@@ -371,12 +394,14 @@ def at_best(
     return [_candidate(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
 
 
-def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) -> int | None:
+def _reverse_rank(
+    index: MemoryIndex, other: str, path: str, similarity: float, excluded: Collection[str]
+) -> int | None:
     """The place of the note among the other one's nearest, by their similarity."""
     vector = index.vectors.of_note(other)
     if vector is None:
         return None
-    nearest = index.vectors.scores(vector, REVERSE_DEPTH)
+    nearest = _without(excluded, REVERSE_DEPTH, partial(index.vectors.scores, vector))
     closer = sum(
         cosine > similarity for each, cosine in nearest.items() if each not in (other, path)
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -131,9 +131,14 @@ class IndexText:
             matches.append((int(count), frozenset(paths[note] for note in json.loads(holding))))
         return matches
 
-    def document_frequency(self, term: str) -> int:
-        """In how many notes a word occurs."""
-        return self.term_matches([term], ())[0][0]
+    def document_frequency(self, term: str, excluded: Collection[str] = frozenset()) -> int:
+        """In how many notes a word occurs, those at the `excluded` paths apart."""
+        if not excluded:
+            return self.term_matches([term], ())[0][0]
+        expression = match_expression(term)
+        sql = "SELECT path FROM words JOIN notes ON note = words.rowid WHERE words MATCH ?"
+        rows = self._file.rows(sql, (expression,)) if expression else []
+        return sum(path not in excluded for (path,) in rows)
 
     def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Indexed words (stems) that begin so, of these lengths, with how many notes hold each."""

@@ -164,13 +164,11 @@ class MemorySteps:
         summary = self.index.notes.summary(note.path)
         dated = replace(note, created=summary.made) if summary else note
         is_dated = summary is None or bool(summary.created)
+        later = self._written_later(note.path, dated.created, is_dated=is_dated)
         older = [
             each
-            for each in near_notes(self.index, note.path, text, vector, weighed)
-            if each.created <= dated.created
-            # Files copied at once are linked in the order in which they are processed.
-            and (is_dated or each.created != dated.created or each.path < note.path)
-            and is_linkable(each.path)
+            for each in near_notes(self.index, note.path, text, vector, weighed, later)
+            if is_linkable(each.path)
             # Nothing of a private note spreads: a link names it, a model repeats its words.
             and (note.private or not each.private)
             and not owned.declined & {each.key, each.path}
@@ -182,8 +180,8 @@ class MemorySteps:
             link_suggestions,
             dated,
             older,
-            document_frequency=self.index.text.document_frequency,
-            total=self.index.notes.count(),
+            document_frequency=partial(self.index.text.document_frequency, excluded=later),
+            total=self.index.notes.count() - len(later),
         )
         minimum = self.learned.minimum(ANALYZER)
         suggested = suggestions(limit=self.settings.max_links, minimum=minimum)
@@ -197,6 +195,17 @@ class MemorySteps:
         by_path = {each.path: each for each in older if self._model_for(each) is not None}
         shown = [by_path[path] for path in plausible if path in by_path]
         return linking, self._link_question(note, vector, shown, plausible, linking, owned)
+
+    def _written_later(self, path: str, created: str, *, is_dated: bool) -> frozenset[str]:
+        """The notes that a note is not linked to: so a vault that is processed at once gets the
+        links that it would have got note by note."""
+        return frozenset(
+            each.path
+            for each in self.index.notes.outlines()
+            if each.path != path
+            # Files copied at once are linked in the order in which they are processed.
+            and (each.made > created or (each.made == created and not is_dated and each.path > path))
+        )
 
     def _link_question(
         self,
