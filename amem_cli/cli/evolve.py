@@ -93,7 +93,8 @@ def _evolve(
     if batch.stopped:
         return EXIT_FIXABLE
     # A dry run leaves all notes pending, which is not a failure.
-    return EXIT_NOT_FOUND if report.pending and not dry_run else 0
+    is_left = report.pending or report.failed
+    return EXIT_NOT_FOUND if is_left and not dry_run else 0
 
 
 def history(
