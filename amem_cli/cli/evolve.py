@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from amem_cli.cli.session import LlmOption, Session, session_of
+from amem_cli.cli.session import LlmOption, Session, all_named, session_of
 from amem_cli.errors import (
     EXIT_FIXABLE,
     EXIT_INTERRUPTED,
@@ -52,7 +52,7 @@ def evolve(
     with session.workspace(llm=llm) as workspace:
         queue = workspace.index.queue
         if notes:
-            paths = [workspace.note(name).path for name in notes]
+            paths = [note.path for note in all_named(workspace, notes)]
         else:
             paths = queue.unprocessed() if everything else [note.path for note in queue.pending()]
         paths = paths[:limit]

@@ -267,6 +267,16 @@ def named_or_picked(
     return notes[picked]
 
 
+def all_named(workspace: Workspace, names: Sequence[str]) -> list[NoteSummary]:
+    """The notes with these names; `NotFoundError` if one of them names none, or several."""
+    try:
+        return [workspace.note(name) for name in names]
+    except NotFoundError as error:
+        if len(names) > 1:
+            error.hint = f"Put a name of several words in quotes. {error.hint}"
+        raise
+
+
 def report_unknown_tags(session: Session, workspace: Workspace, tags: Sequence[str] | None) -> None:
     """Name the tags that no note has, and those like them."""
     if not tags:

@@ -231,8 +231,7 @@ def _revert(
         first, *others = drafts.conflicts
         more = f", and {len(others)} more" if others else ""
         raise SettingsError(first.message + more, hint=first.hint)
-    writes = [NoteWrite(path, None, raw) for path, (raw, _) in drafts.restored.items()]
-    records = [record for _, record in drafts.restored.values()]
+    writes, records = list(drafts.restored), list(drafts.restored.values())
     for draft in drafts.notes.values():
         writes += draft.write()
         records += draft.events
@@ -251,7 +250,7 @@ def _revert(
 class _Drafts:
     """The notes as they will be once a set of events is reverted.
 
-    `restored` has bytes and `undo` event of removed notes that come back, `built_on` later events
+    `restored` has write and `undo` event of removed notes that come back, `built_on` later events
     of the machine's that are in the way, `conflicts` why events cannot be reverted.
     """
 
@@ -259,7 +258,7 @@ class _Drafts:
     chosen: list[Event]
     keep_edits: bool
     notes: dict[str, NoteDraft] = field(default_factory=dict)
-    restored: dict[str, tuple[bytes, Event]] = field(default_factory=dict)
+    restored: dict[NoteWrite, Event] = field(default_factory=dict)
     built_on: dict[str, Event] = field(default_factory=dict)
     conflicts: list[SettingsError] = field(default_factory=list)
     reverted: list[Event] = field(default_factory=list)
@@ -281,13 +280,13 @@ class _Drafts:
                 self.conflicts.append(error)
 
     def _restore_note(self, event: Event) -> None:
-        raw = self.ports.vault.read_trashed(event.path, event.sha) if event.sha else None
-        if raw is None:
+        found = self.ports.vault.read_trashed(event.path, event.sha) if event.sha else None
+        if found is None:
             raise SettingsError(f"{event.path} is no longer in the trash as it was removed")
         if self.ports.vault.exists(event.path):
             raise SettingsError(f"{event.path} exists again", hint="Look for the old in .trash/.")
-        record = replace(self._record(event), note=event.note, path=event.path)
-        self.restored[event.path] = (raw, record)
+        write = NoteWrite(event.path, None, found.raw, modified_ns=found.state.mtime_ns)
+        self.restored[write] = replace(self._record(event), note=event.note, path=event.path)
         self.reverted.append(event)
 
     def _record(self, event: Event) -> Event:

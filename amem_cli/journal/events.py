@@ -290,12 +290,14 @@ class NoteWrite:
         before: the bytes that `after` was made from; None creates the note.
         after: None moves the note to the trash.
         source: path that the note has before, if it is moved; empty if it stays where it is.
+        modified_ns: the time that the file gets back; 0 for that of the writing.
     """
 
     path: str
     before: bytes | None
     after: bytes | None
     source: str = ""
+    modified_ns: int = 0
 
 
 def event_id(clock: SystemClock, newest: str = "") -> str:

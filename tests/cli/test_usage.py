@@ -34,6 +34,37 @@ def test_the_list_of_commands_tells_each_in_a_whole_sentence(amem: Program) -> N
     assert "AMEM_VAULT" in told.split("--vault", 1)[1].split("--json")[0]
 
 
+def test_the_name_of_one_note_needs_no_quotes(amem: Program) -> None:
+    amem("init", "v")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    words = ["One", "note", "holds", "one", "idea"]
+    for verb in ("show", "history", "graph", "review"):
+        answer = amem(verb, *words)
+        assert answer.code == 0, (verb, answer.err)
+    assert "One note holds one idea" in amem("show", *words[:2], "--json", *words[2:]).out
+    assert amem("update", *words, "--add-tag", "idea", "--no-wait").code == 0
+    assert amem("rm", *words).code == 0
+    assert not (amem.folder / "v/notes/One note holds one idea.md").exists()
+
+
+@pytest.mark.parametrize("command", [["mv"], ["link"], ["evolve"], ["dedupe"]])
+def test_names_of_several_notes_need_quotes_and_the_error_says_so(
+    amem: Program, command: list[str]
+) -> None:
+    amem("init", "v")
+    answer = amem("--vault", "v", *command, "Linking", "beats", "filing")
+    assert answer.code in (1, 2)
+    assert "quotes" in answer.err.split("hint: ", 1)[1]
+
+
+def test_the_beginning_of_many_ids_says_how_many_and_names_a_few(amem: Program) -> None:
+    amem("init", "v")
+    answer = amem("--vault", "v", "show", "202")
+    assert answer.code == 1
+    assert "the ids of 16 notes begin with '202'" in answer.err
+    assert '"notes/A highlight is not yet a note.md"' in answer.err
+
+
 @pytest.mark.parametrize("verb", ["get", "set"])
 def test_a_mistyped_setting_names_the_nearest_one(amem: Program, verb: str) -> None:
     amem("init", "v")
