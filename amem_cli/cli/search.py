@@ -76,6 +76,7 @@ def search(
 
     A score says how likely the note is wanted, from 0 to 1, the same in every search. If nothing is
     close, amem says so, shows the nearest notes, and exits with 1. Words found exactly are close.
+    Hits that are not close stand below the others, on a line each.
 
     If the encoder is not available, notes are found by words alone.
 
