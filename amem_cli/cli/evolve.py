@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from amem_cli.cli.session import LlmOption, Session, session_of
+from amem_cli.cli.session import LIMIT, LlmOption, Session, session_of
 from amem_cli.errors import (
     EXIT_FIXABLE,
     EXIT_INTERRUPTED,
@@ -37,7 +37,7 @@ def evolve(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show what would change; write nothing.")
     ] = False,
-    limit: Annotated[int | None, Option(min=1, help="Maximum number of notes.")] = None,
+    limit: Annotated[int | None, Option(*LIMIT, min=1, help="Maximum number of notes.")] = None,
     llm: LlmOption = True,
 ) -> None:
     """Write metadata and links for pending notes, and evolve older notes.
@@ -46,7 +46,7 @@ def evolve(
 
         amem evolve
         amem evolve "Weekly review" --dry-run
-        amem evolve --all --limit 100
+        amem evolve --all -k 100
     """
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
@@ -99,7 +99,7 @@ def _evolve(
 def history(
     context: typer.Context,
     note: Annotated[str | None, Argument(help="Only this note.")] = None,
-    limit: Annotated[int, Option("-n", "--limit", min=1, help="Number of newest events.")] = 50,
+    limit: Annotated[int, Option(*LIMIT, min=1, help="Number of newest events.")] = 50,
 ) -> None:
     """Show what amem changed, when, why, and because of which note.
 

@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 from amem_cli.cli.main import ending_at_once
 from amem_cli.cli.session import (
+    LIMIT,
     LlmOption,
     PathOption,
     SinceOption,
@@ -35,9 +36,7 @@ def search(
         list[str] | None,
         Argument(help="What to look for.", metavar="[QUERY]...", show_default=False),
     ] = None,
-    limit: Annotated[
-        int, Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
-    ] = 5,
+    limit: Annotated[int, Option(*LIMIT, min=1, help="Number of direct hits, at most 1,000.")] = 5,
     mode: Annotated[
         Literal["hybrid", "semantic", "keyword"],
         Option(help="By meaning, by words, or both (hybrid)."),
@@ -205,9 +204,7 @@ def list_(
         Literal["created", "modified", "read", "title", "path"], Option(help="Sort by.")
     ] = "created",
     reverse: Annotated[bool, Option("--reverse", help="Reverse the order.")] = False,
-    limit: Annotated[
-        int | None, Option("-n", "--limit", min=1, help="Maximum number of notes.")
-    ] = None,
+    limit: Annotated[int | None, Option(*LIMIT, min=1, help="Maximum number of notes.")] = None,
 ) -> None:
     """List notes, newest first.
 
@@ -215,7 +212,7 @@ def list_(
 
     Examples:
 
-        amem list --tag zettelkasten -n 20
+        amem list --tag zettelkasten -k 20
         amem list --orphans --never-read --sort title
         amem list --stale-days 90 --sort modified --reverse
         amem list --since "last week" --path 'daily/2026-*'
@@ -256,7 +253,7 @@ def ask(
     words: Annotated[
         list[str], Argument(help="What to answer.", metavar="QUESTION...", show_default=False)
     ],
-    limit: Annotated[int, Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
+    limit: Annotated[int, Option(*LIMIT, min=1, help="Number of direct hits.")] = 6,
     budget: Annotated[
         int | None,
         Option(

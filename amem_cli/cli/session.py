@@ -169,6 +169,8 @@ NoteArgument = Annotated[
         callback=refuse_if_missing,
     ),
 ]
+# Names of the option for a number of results, the same in every command.
+LIMIT = ("-k", "-n", "--limit")
 LlmOption = Annotated[bool, Option("--llm/--no-llm", help="Use the language model.")]
 WaitOption = Annotated[
     bool,

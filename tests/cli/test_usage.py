@@ -236,3 +236,22 @@ def test_a_snippet_says_which_tasks_are_done(amem: Program) -> None:
         "--json",
     ).json["hits"]
     assert hit["snippet"] == "[x] call Huber [ ] pay Huber"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["search", "vacuum", "--mode", "keyword"],
+        ["ask", "what is a vault", "--no-llm"],
+        ["list"],
+        ["history"],
+        ["evolve", "--all", "--dry-run"],
+    ],
+)
+def test_a_number_of_results_is_asked_for_the_same_way_everywhere(
+    amem: Program, command: list[str]
+) -> None:
+    amem("init", "v")
+    answers = [amem("--vault", "v", *command, name, "2") for name in ("-k", "-n", "--limit")]
+    assert all(answer.code in (0, 1) for answer in answers), answers
+    assert len({answer.out for answer in answers}) == 1
