@@ -34,7 +34,7 @@ def test_the_list_of_commands_tells_each_in_a_whole_sentence(amem: Program) -> N
     assert "AMEM_VAULT" in told.split("--vault", 1)[1].split("--json")[0]
 
 
-@pytest.mark.parametrize("verb", ["get", "set"])
+@pytest.mark.parametrize("verb", ["get", "set", "unset"])
 def test_a_mistyped_setting_names_the_nearest_one(amem: Program, verb: str) -> None:
     amem("init", "v")
     answer = amem("--vault", "v", "config", verb, "evolution.mod", *["off"] * (verb == "set"))
@@ -255,3 +255,41 @@ def test_a_number_of_results_is_asked_for_the_same_way_everywhere(
     answers = [amem("--vault", "v", *command, name, "2") for name in ("-k", "-n", "--limit")]
     assert all(answer.code in (0, 1) for answer in answers), answers
     assert len({answer.out for answer in answers}) == 1
+
+
+def test_a_setting_goes_back_to_its_default(amem: Program) -> None:
+    amem("init", "v")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    file = amem.folder / "v/.amem/config.toml"
+    before = file.read_text()
+    assert amem("config", "set", "evolution.max_links", "3").code == 0
+    told = amem("config", "get", "evolution.max_links")
+    assert (told.out, told.err) == ("3\n", "(vault; default 5)\n")
+    assert amem("config", "get", "evolution.max_links", "--json").json == {
+        "key": "evolution.max_links", "value": 3, "default": 5, "from": "vault",
+    }  # fmt: skip
+    back = amem("config", "unset", "evolution.max_links")
+    assert (back.code, back.out) == (0, "evolution.max_links = 5  (built-in)\n")
+    assert file.read_text() == before.replace("max_links = 5\n", "")
+    assert amem("config", "get", "evolution.max_links").err == "(built-in)\n"
+    # A second time there is nothing to remove, and the default holds as well.
+    assert amem("config", "unset", "evolution.max_links").out == back.out
+    assert amem("config", "set", "evolution.max_links", "4").code == 0
+    assert amem("config", "get", "evolution.max_links").out == "4\n"
+
+
+def test_without_the_vaults_setting_the_users_holds(amem: Program) -> None:
+    amem("init", "v")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    assert amem("config", "unset", "list.stale_days", "--user").out.endswith("365  (built-in)\n")
+    assert amem("config", "set", "list.stale_days", "9", "--user").code == 0
+    assert amem("config", "set", "list.stale_days", "7").code == 0
+    told = amem("config", "unset", "list.stale_days", "--json").json
+    assert (told["value"], told["from"]) == (9, "user")
+    (row,) = [
+        line for line in amem("config", "list").out.splitlines() if line.startswith("list.stale")
+    ]
+    assert row == "list.stale_days = 9  (user; default 365)"
+    forced = amem("config", "unset", "list.stale_days", "--user", AMEM_LIST_STALE_DAYS="8")
+    assert forced.out == "list.stale_days = 8  (environment)\n"
+    assert amem("config", "get", "list.stale_days").out == "365\n"
