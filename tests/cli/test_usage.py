@@ -195,10 +195,85 @@ def test_an_undo_says_how_to_have_everything_again(amem: Program) -> None:
     before = amem(*vault, "show", added["id"], "--raw").out
     undone = amem(*vault, "undo", "--since", "2000-01-01").out
     assert amem(*vault, "show", added["id"], "--raw").out != before
-    commands = undone.splitlines()[-1].removeprefix("to have it again: ").split(" && ")
-    for command in commands:
-        assert amem(*vault, *command.split()[1:]).code == 0, command
+    command = undone.splitlines()[-1].removeprefix("to have it again: ").split()[1:]
+    assert amem(*vault, *command).code == 0, command
     assert amem(*vault, "show", added["id"], "--raw").out == before
+
+
+@pytest.fixture
+def adopted(amem: Program) -> Program:
+    """Seven notes of a folder that was adopted, all processed."""
+    for number in range(7):
+        path = amem.folder / f"v/a {number}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"Walrus {number} sleeps on the ice of bay {number}.\n")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    assert amem("init", "v", "--adopt").code == 0
+    assert amem("evolve", "--all").code == 0
+    return amem
+
+
+def _contents(amem: Program) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (amem.folder / "v").glob("*.md")}
+
+
+def test_one_command_takes_back_an_undo_of_much_and_another_that_one(adopted: Program) -> None:
+    made = _contents(adopted)
+    told = adopted("undo", "--since", "2000-01-01").out
+    plain = _contents(adopted)
+    assert not any(b"keywords" in content for content in plain.values())
+    for expected in (made, plain, made):
+        last = told.splitlines()[-1]
+        assert last.startswith("to have it again: amem undo 00") and "&&" not in last
+        event = last.split()[-1]
+        told = adopted("undo", event).out
+        assert _contents(adopted) == expected
+        refused = adopted("undo", event)
+        (hint,) = [line for line in refused.err.splitlines() if line.startswith("hint: amem undo")]
+        assert hint.split()[3] == told.split()[-1]
+    assert adopted("undo", "--since", "2000-01-01", "--json").json["again"].startswith("00")
+
+
+def test_a_note_of_an_undo_of_much_can_be_brought_back_alone(adopted: Program) -> None:
+    made = _contents(adopted)
+    head = adopted("undo", "--since", "2000-01-01", "--json").json["again"]
+    undos = [each for each in adopted("history", "--json").json if each["kind"] == "undo"]
+    one = next(each for each in undos if each["id"] != head)
+    assert adopted("undo", one["id"]).code == 0
+    assert [name for name, content in _contents(adopted).items() if content == made[name]] == [
+        one["path"]
+    ]
+    assert adopted("undo", head).code == 0
+    assert _contents(adopted) == made
+
+
+def test_what_was_taken_back_is_made_again_with_the_command_that_evolve_names(
+    adopted: Program,
+) -> None:
+    assert adopted("evolve").err == ""
+    event = next(
+        each["id"] for each in adopted("history", "a 3", "--json").json if each["kind"] == "process"
+    )
+    taken = adopted("undo", event).out.split()[-1]
+    told = adopted("evolve")
+    assert told.out == "nothing is pending\n"
+    assert told.err == "to have made again what you took back: amem evolve 'a 3.md'\n"
+    assert adopted("undo", taken).code == 0
+    assert adopted("evolve").err == ""
+    assert adopted("undo", "--since", "2000-01-01").code == 0
+    assert adopted("evolve").err.rstrip().endswith("… and 4 more")
+    assert adopted("evolve", "a 3.md").code == 0
+    assert b"keywords" in _contents(adopted)["a 3.md"]
+    assert adopted("evolve").err == ""
+
+
+def test_an_undone_move_can_be_made_again(adopted: Program) -> None:
+    assert adopted("mv", "a 3", "other/").code == 0
+    event = adopted("history", "--json").json[-1]["id"]
+    again = adopted("undo", event).out.split()[-1]
+    assert "a 3.md" in _contents(adopted)
+    assert adopted("undo", again).code == 0
+    assert "a 3.md" not in _contents(adopted)
 
 
 def test_history_begins_with_what_happened_last(amem: Program) -> None:
