@@ -84,6 +84,38 @@ def test_the_command_that_init_names_next_can_be_typed_as_it_stands(amem: Progra
     assert told.rstrip().endswith(' && amem add "…"')
 
 
+def test_adopting_a_folder_names_the_command_that_works_on_its_notes(amem: Program) -> None:
+    folder = amem.folder / "my notes"
+    folder.mkdir()
+    for name in ("One", "Two"):
+        (folder / f"{name}.md").write_text(f"{name} walrus sleeps on the ice.\n")
+    first, step, *what = amem("init", "my notes", "--adopt").out.splitlines()
+    assert first == f"adopted {folder}: 2 notes"
+    assert step == f"next: cd '{folder}' && amem evolve --all"
+    told = " ".join(line.strip() for line in what)
+    assert told.startswith("gives these 2 notes keywords, tags, a context and links")
+    amem.environment["AMEM_VAULT"] = str(folder)
+    assert amem("evolve", "--all").code == 0
+    assert b"keywords" in (folder / "One.md").read_bytes()
+    assert "`amem undo --since today`" in told
+    assert amem("undo", "--since", "today").code == 0
+    assert (folder / "One.md").read_text() == "One walrus sleeps on the ice.\n"
+    (amem.folder / "empty").mkdir()
+    assert amem("init", "empty", "--adopt").out.endswith(' && amem add "…"\n')
+
+
+@pytest.mark.parametrize("command", [("rm", "a 3"), ("mv", "a 3", "other/")])
+def test_what_takes_a_note_away_says_how_to_have_it_back(
+    adopted: Program, command: tuple[str, ...]
+) -> None:
+    before = _contents(adopted)
+    last = adopted(*command).out.splitlines()[-1]
+    assert last.startswith("  to revert: amem undo 00")
+    assert "a 3.md" not in _contents(adopted)
+    assert adopted("undo", last.split()[-1]).code == 0
+    assert _contents(adopted) == before
+
+
 def _texts(amem: Program) -> list[str]:
     notes = [each["id"] for each in amem("list", "--json", "--sort", "path").json]
     return [amem("show", note, "--raw").out.partition("\n---\n")[2] for note in notes]
