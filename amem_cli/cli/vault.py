@@ -59,7 +59,7 @@ def init(
         these = "this note" if notes == 1 else f"these {notes:,} notes"
         text += (
             f"\n  gives {these} keywords, tags, a context and links where they lack them, and keeps"
-            "\n  what you wrote; --dry-run only shows it, and `amem undo --since today` takes it back"
+            "\n  what you wrote; --dry-run only shows it, `amem undo --since today` takes it back"
         )
     session.output.result(document, text)
 
