@@ -102,7 +102,11 @@ class Session:
 
     def _saved(self, path: str) -> None:
         self.saved = path
-        if not self.output.as_json:
+        if self.output.as_json:
+            return
+        # A full disk or a reader that left must not end the work on a note that is saved. What
+        # could not be printed stays in the buffer, and the end of the command fails by it.
+        with contextlib.suppress(OSError):
             self.output.plain(f"saved {on_one_line(path)}")
             # What follows may take a model a while, and a pipe is buffered.
             sys.stdout.flush()
@@ -169,6 +173,8 @@ NoteArgument = Annotated[
         callback=refuse_if_missing,
     ),
 ]
+# Names of the option for a number of results, the same in every command.
+LIMIT = ("-k", "-n", "--limit")
 LlmOption = Annotated[bool, Option("--llm/--no-llm", help="Use the language model.")]
 WaitOption = Annotated[
     bool,

@@ -100,10 +100,11 @@ class NoteDraft:
 
     def restore(self, raw: bytes, event: Event, changes: tuple[Change, ...]) -> None:
         """Put earlier bytes back."""
-        # The earlier bytes may lack the id, but the journal must name the note.
-        note = self.note.id or ""
+        # Either bytes may lack the id, but the journal must name the note.
+        note = self.note.id
         self._step(raw, replace(event, changes=changes))
-        self.events[-1] = replace(self.events[-1], note=note)
+        if note is not None:
+            self.events[-1] = replace(self.events[-1], note=note)
 
     def _step(self, raw: bytes, event: Event) -> None:
         splice = splice_between(self.raw, raw, sha256(self.raw), sha256(raw))

@@ -154,6 +154,17 @@ class IndexEvents:
         """Events whose cause is this event, oldest first."""
         return _events(self._file, "WHERE record ->> '$.cause' = ? ORDER BY event", event)
 
+    def undone_with(self, root: str) -> list[Event]:
+        """The other `undo` events of the undo that began with this event, oldest first."""
+        condition = "WHERE record ->> '$.root' = ?1 AND event != ?1 ORDER BY event"
+        return _events(self._file, condition, root)
+
+    def undone_last(self) -> list[Event]:
+        """The `undo` events since the newest `process` event, oldest first."""
+        newest = "SELECT coalesce(max(event), '') FROM events WHERE kind = 'process'"
+        condition = f"WHERE kind = 'undo' AND event > ({newest}) ORDER BY event"
+        return _events(self._file, condition)
+
     def triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
         condition = "WHERE record ->> '$.trigger' = ?1 AND note != ?1 ORDER BY event"
