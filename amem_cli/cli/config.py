@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
-from amem_cli.cli.session import session_of
+from amem_cli.cli.session import Session, session_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amem_cli.vault.settings_file import Value
 
 AFTER_RENAMED_PROPERTY = (
     "next: `amem index --rebuild` reads notes by the new name; values under the old name stay in"
@@ -24,24 +31,29 @@ config = typer.Typer(
 
 @config.command("list")
 def list_settings(context: typer.Context) -> None:
-    """Show all settings, where each comes from and what it does.
+    """Show all settings, where each comes from, its default, and what it does.
 
     Examples:
 
         amem config list
     """
-    from amem_cli.settings import explanations, setting_keys
+    from amem_cli.settings import Settings, explanations, setting_keys
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         settings, origin = workspace.settings, workspace.models.origin
+    usual = Settings()
     document = {
-        key: {"value": _as_json(getattr(settings, name)), "from": origin[key]}
+        key: {
+            "value": _as_json(getattr(settings, name)),
+            "from": origin[key],
+            "default": _as_json(getattr(usual, name)),
+        }
         for key, name in setting_keys().items()
     }
     told = explanations()
     lines = [
-        f"{key} = {entry['value']!r}  ({entry['from']})\n    {told[key]}"
+        f"{key} = {entry['value']!r}  ({_origin(entry)})\n    {told[key]}"
         for key, entry in document.items()
     ]
     session.output.result(document, "\n".join(lines))
@@ -51,30 +63,35 @@ def list_settings(context: typer.Context) -> None:
 def get(
     context: typer.Context, key: Annotated[str, Argument(help="For example llm.model.")]
 ) -> None:
-    """Show one setting.
+    """Show one setting, and on stderr where it comes from and its default.
 
     Examples:
 
         amem config get evolution.mode
     """
-    from amem_cli.settings import field_of
+    from amem_cli.settings import Settings, field_of
 
     session = session_of(context)
-    name = field_of(key)
+    default = _as_json(getattr(Settings(), field_of(key)))
     with session.workspace(sync=False) as workspace:
-        value = _as_json(getattr(workspace.settings, name))
-    text = ", ".join(value) if isinstance(value, list) else str(value)
-    session.output.result({"key": key, "value": value}, text)
+        value = _as_json(getattr(workspace.settings, field_of(key)))
+        origin = workspace.models.origin[key]
+    document = {"key": key, "value": value, "default": default, "from": origin}
+    session.output.result(document, _as_text(value))
+    if not session.output.as_json:
+        session.output.notice(f"({_origin(document)})")
+
+
+KeyArgument = Annotated[str, Argument(help="For example llm.model.")]
+UserOption = Annotated[bool, Option("--user", help="Change the user's settings, not the vault's.")]
 
 
 @config.command("set")
 def set_value(
     context: typer.Context,
-    key: Annotated[str, Argument(help="For example llm.model.")],
+    key: KeyArgument,
     value: Annotated[str, Argument(help="The new value. Separate list items with commas.")],
-    user: Annotated[
-        bool, Option("--user", help="Change the user's settings, not the vault's.")
-    ] = False,
+    user: UserOption = False,
 ) -> None:
     """Change a setting in the vault's config.toml, keeping its comments.
 
@@ -84,29 +101,70 @@ def set_value(
         amem config set default_vault ~/notes --user
     """
     from amem_cli.errors import SettingsError
-    from amem_cli.settings import CONFIG_NAME, parse_setting, user_config_folder
-    from amem_cli.vault.settings_file import write_values
-    from amem_cli.workspace.model_choice import choose
+    from amem_cli.settings import parse_setting
 
     session = session_of(context)
     new = parse_setting(key, value)
     # A vault's settings travel with the vault, and a key would travel with them.
     if "key" in key.rsplit(".", 1)[-1].split("_"):
         raise SettingsError("keys do not belong in settings", hint="Put it in AMEM_API_KEY.")
-    if user:
-        path = user_config_folder() / CONFIG_NAME
-        write_values(path, {key: new})
-    else:
-        with session.workspace(sync=False) as workspace:
-            path = workspace.config_file
-            choose(workspace, {key: new})
-    if key == "encoder.model":
-        session.output.notice(AFTER_ENCODER)
-    if key.startswith("properties."):
-        session.output.notice(AFTER_RENAMED_PROPERTY)
+    path = _write(session, key, new, user=user)
     document = {"key": key, "value": _as_json(new), "file": str(path)}
     session.output.result(document, f"{key} = {value}  ({path})")
 
 
+@config.command()
+def unset(context: typer.Context, key: KeyArgument, user: UserOption = False) -> None:
+    """Remove a setting from the vault's config.toml, so that its default holds again.
+
+    If the user's settings or the environment name it, that holds; what does is shown.
+
+    Examples:
+
+        amem config unset evolution.mode
+        amem config unset default_vault --user
+    """
+    from amem_cli.settings import field_of, load_settings, user_settings_file
+
+    session = session_of(context)
+    name = field_of(key)
+    path = _write(session, key, None, user=user)
+    own = None if user else path
+    settings, origins = load_settings(own, user_settings_file(os.environ), os.environ)
+    value, origin = _as_json(getattr(settings, name)), origins[key]
+    document = {"key": key, "value": value, "from": origin, "file": str(path)}
+    session.output.result(document, f"{key} = {_as_text(value)}  ({origin})")
+
+
+def _write(session: Session, key: str, value: Value | None, *, user: bool) -> Path:
+    """Write a setting or, for None, remove it; returns the file."""
+    from amem_cli.settings import user_settings_file
+    from amem_cli.vault.settings_file import write_values
+    from amem_cli.workspace.model_choice import choose
+
+    if user:
+        path = user_settings_file(os.environ)
+        write_values(path, {key: value})
+    else:
+        with session.workspace(sync=False) as workspace:
+            path = workspace.config_file
+            choose(workspace, {key: value})
+    if key == "encoder.model":
+        session.output.notice(AFTER_ENCODER)
+    if key.startswith("properties."):
+        session.output.notice(AFTER_RENAMED_PROPERTY)
+    return path
+
+
+def _origin(setting: Mapping[str, object]) -> str:
+    """Where a value comes from, and the default if that is another place."""
+    origin = str(setting["from"])
+    return origin if origin == "built-in" else f"{origin}; default {setting['default']!r}"
+
+
 def _as_json(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
+
+
+def _as_text(value: object) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from amem_cli.cli.files import ask_key, on_terminal
-from amem_cli.cli.session import Session, session_of
+from amem_cli.cli.session import Session, all_named, session_of
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.notes.note import parse_note
 from amem_cli.terminal.duplicates import (
@@ -93,7 +93,7 @@ def dedupe(
         )
     with session.workspace() as workspace:
         # All names first: a wrong one must not end the command after some merges.
-        notes_named = [workspace.note(name) for name in names]
+        notes_named = all_named(workspace, names)
         merging = _Merging(workspace, dry_run)
         if merge and names:
             for other in notes_named[1:]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from amem_cli.cli.session import LlmOption, Session, session_of
+from amem_cli.cli.session import LIMIT, LlmOption, Session, all_named, session_of
 from amem_cli.errors import (
     EXIT_FIXABLE,
     EXIT_INTERRUPTED,
@@ -15,15 +15,17 @@ from amem_cli.errors import (
     NotFoundError,
     UsageError,
 )
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.workspace.workspace import Workspace
 
 # A run of hours is committed as it goes, in commits of a size that can be read.
 NOTES_IN_A_COMMIT = 100
-# Commands that `undo` spells out to have everything again.
-MOST_COMMANDS = 5
+# Notes that a command names which it proposes.
+MOST_NAMED = 3
 
 
 def evolve(
@@ -37,7 +39,7 @@ def evolve(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show what would change; write nothing.")
     ] = False,
-    limit: Annotated[int | None, Option(min=1, help="Maximum number of notes.")] = None,
+    limit: Annotated[int | None, Option(*LIMIT, min=1, help="Maximum number of notes.")] = None,
     llm: LlmOption = True,
 ) -> None:
     """Write metadata and links for pending notes, and evolve older notes.
@@ -46,25 +48,35 @@ def evolve(
 
         amem evolve
         amem evolve "Weekly review" --dry-run
-        amem evolve --all --limit 100
+        amem evolve --all -k 100
     """
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
         queue = workspace.index.queue
         if notes:
-            paths = [workspace.note(name).path for name in notes]
+            paths = [note.path for note in all_named(workspace, notes)]
         else:
             paths = queue.unprocessed() if everything else [note.path for note in queue.pending()]
         paths = paths[:limit]
-        if not paths and not everything:
-            # Notes of an adopted folder are not pending: amem does nothing to them unasked.
-            unprocessed = len(queue.unprocessed())
-            if unprocessed:
-                session.output.notice(
-                    f"{plural(unprocessed, 'note')} never processed: amem evolve --all"
-                )
+        if not paths:
+            _say_what_is_left(session, workspace.index)
         code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
     raise typer.Exit(code)
+
+
+def _say_what_is_left(session: Session, index: MemoryIndex) -> None:
+    """What amem does not do unasked, though nothing is pending, and how to ask for it."""
+    import shlex
+
+    from amem_cli.editing.history import taken_back
+
+    # Such as the notes of an adopted folder.
+    if unprocessed := len(index.queue.unprocessed()):
+        session.output.notice(f"{plural(unprocessed, 'note')} never processed: amem evolve --all")
+    if back := taken_back(index):
+        named = " ".join(shlex.quote(on_one_line(path)) for path in back[:MOST_NAMED])
+        more = f" … and {len(back) - MOST_NAMED} more" if len(back) > MOST_NAMED else ""
+        session.output.notice(f"to have made again what you took back: amem evolve {named}{more}")
 
 
 def _evolve(
@@ -93,13 +105,14 @@ def _evolve(
     if batch.stopped:
         return EXIT_FIXABLE
     # A dry run leaves all notes pending, which is not a failure.
-    return EXIT_NOT_FOUND if report.pending and not dry_run else 0
+    is_left = report.pending or report.failed
+    return EXIT_NOT_FOUND if is_left and not dry_run else 0
 
 
 def history(
     context: typer.Context,
     note: Annotated[str | None, Argument(help="Only this note.")] = None,
-    limit: Annotated[int, Option("-n", "--limit", min=1, help="Number of newest events.")] = 50,
+    limit: Annotated[int, Option(*LIMIT, min=1, help="Number of newest events.")] = 50,
 ) -> None:
     """Show what amem changed, when, why, and because of which note.
 
@@ -174,11 +187,14 @@ def undo(
         else:
             undone = workspace.undo(event or "", cascade=cascade, keep_edits=keep_edits)
     events = [event.id for event in undone.events]
-    document = {"events": events, "paths": undone.paths, "kept": undone.kept}
+    document = {
+        "events": events,
+        "paths": undone.paths,
+        "kept": undone.kept,
+        "again": undone.again or None,
+    }
     lines = [undone_line(event) for event in undone.events]
     lines += [f"kept: {line}" for line in undone.kept]
     if undone.again:
-        commands = [f"amem undo {event}" for event in undone.again[:MOST_COMMANDS]]
-        more = "" if len(undone.again) <= MOST_COMMANDS else "; `amem history` names the others"
-        lines.append(f"to have it again: {' && '.join(commands)}{more}")
+        lines.append(f"to have it again: amem undo {undone.again}")
     session.output.result(document, "\n".join(lines))

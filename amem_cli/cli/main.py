@@ -229,6 +229,10 @@ class CommandWithText(TyperCommand):
             options.append(item)
             if item in with_value and items:
                 options.append(items.pop(0))
+        arguments = [each.name for each in self.params if each.param_type_name == "argument"]
+        if words and arguments == ["note"]:
+            # All that is not an option is one note's name, quoted or not.
+            words = [" ".join(words)]
         return super().parse_args(ctx, [*options, *(["--", *words] if words else [])])
 
 
@@ -449,7 +453,10 @@ def _other(error: Exception, output: Output) -> int:
                 sys.stderr.write(f"{text}\n")
                 return EXIT_USAGE
             text = "missing command."
-        output.error(UsageError(text[0].lower() + text[1:], hint=f"{path} --help"))
+        hint = f"{path} --help"
+        if text.startswith("Got unexpected extra argument"):
+            hint = f"Put quotes around words that belong together; {hint}"
+        output.error(UsageError(text[0].lower() + text[1:], hint=hint))
         return EXIT_USAGE
     place = keep_traceback(error)
     if output.verbose:

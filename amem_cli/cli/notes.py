@@ -249,7 +249,8 @@ def update(
 def rm(context: typer.Context, note: NoteArgument = None) -> None:
     """Move a note to the vault's .trash folder.
 
-    Links to it that amem made are removed; your own stay and are listed.
+    Links to it that amem made are removed; your own stay and are listed. `amem undo` brings the
+    note back with its links.
 
     Examples:
 
@@ -262,6 +263,7 @@ def rm(context: typer.Context, note: NoteArgument = None) -> None:
     lines = [f"moved {removal.path} to .trash/"]
     lines += [f"  removed amem's link in {path}" for path in removal.unlinked]
     lines += [f"  still linked from {path}" for path in removal.dangling]
+    lines.append(f"  to revert: amem undo {removal.event}")
     session.output.result(document, "\n".join(lines))
 
 
@@ -294,6 +296,7 @@ def mv(
     lines = [f"moved {moved.source} to {moved.path}"]
     lines += [f"  links follow in {path}" for path in moved.followed]
     lines += [f"  ! {line}" for line in moved.left]
+    lines.append(f"  to revert: amem undo {moved.event}")
     session.output.result(asdict(moved), "\n".join(lines))
 
 

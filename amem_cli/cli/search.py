@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 from amem_cli.cli.main import ending_at_once
 from amem_cli.cli.session import (
+    LIMIT,
     LlmOption,
     PathOption,
     SinceOption,
@@ -35,9 +36,7 @@ def search(
         list[str] | None,
         Argument(help="What to look for.", metavar="[QUERY]...", show_default=False),
     ] = None,
-    limit: Annotated[
-        int, Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
-    ] = 5,
+    limit: Annotated[int, Option(*LIMIT, min=1, help="Number of direct hits, at most 1,000.")] = 5,
     mode: Annotated[
         Literal["hybrid", "semantic", "keyword"],
         Option(help="By meaning, by words, or both (hybrid)."),
@@ -76,6 +75,7 @@ def search(
 
     A score says how likely the note is wanted, from 0 to 1, the same in every search. If nothing is
     close, amem says so, shows the nearest notes, and exits with 1. Words found exactly are close.
+    Hits that are not close stand below the others, on a line each.
 
     If the encoder is not available, notes are found by words alone.
 
@@ -204,9 +204,7 @@ def list_(
         Literal["created", "modified", "read", "title", "path"], Option(help="Sort by.")
     ] = "created",
     reverse: Annotated[bool, Option("--reverse", help="Reverse the order.")] = False,
-    limit: Annotated[
-        int | None, Option("-n", "--limit", min=1, help="Maximum number of notes.")
-    ] = None,
+    limit: Annotated[int | None, Option(*LIMIT, min=1, help="Maximum number of notes.")] = None,
 ) -> None:
     """List notes, newest first.
 
@@ -214,7 +212,7 @@ def list_(
 
     Examples:
 
-        amem list --tag zettelkasten -n 20
+        amem list --tag zettelkasten -k 20
         amem list --orphans --never-read --sort title
         amem list --stale-days 90 --sort modified --reverse
         amem list --since "last week" --path 'daily/2026-*'
@@ -255,7 +253,7 @@ def ask(
     words: Annotated[
         list[str], Argument(help="What to answer.", metavar="QUESTION...", show_default=False)
     ],
-    limit: Annotated[int, Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
+    limit: Annotated[int, Option(*LIMIT, min=1, help="Number of direct hits.")] = 6,
     budget: Annotated[
         int | None,
         Option(

@@ -102,7 +102,11 @@ class Session:
 
     def _saved(self, path: str) -> None:
         self.saved = path
-        if not self.output.as_json:
+        if self.output.as_json:
+            return
+        # A full disk or a reader that left must not end the work on a note that is saved. What
+        # could not be printed stays in the buffer, and the end of the command fails by it.
+        with contextlib.suppress(OSError):
             self.output.plain(f"saved {on_one_line(path)}")
             # What follows may take a model a while, and a pipe is buffered.
             sys.stdout.flush()
@@ -169,6 +173,8 @@ NoteArgument = Annotated[
         callback=refuse_if_missing,
     ),
 ]
+# Names of the option for a number of results, the same in every command.
+LIMIT = ("-k", "-n", "--limit")
 LlmOption = Annotated[bool, Option("--llm/--no-llm", help="Use the language model.")]
 WaitOption = Annotated[
     bool,
@@ -265,6 +271,16 @@ def named_or_picked(
         # Leaving the list ends the command like Ctrl-C.
         raise KeyboardInterrupt
     return notes[picked]
+
+
+def all_named(workspace: Workspace, names: Sequence[str]) -> list[NoteSummary]:
+    """The notes with these names; `NotFoundError` if one of them names none, or several."""
+    try:
+        return [workspace.note(name) for name in names]
+    except NotFoundError as error:
+        if len(names) > 1:
+            error.hint = f"Put a name of several words in quotes. {error.hint}"
+        raise
 
 
 def report_unknown_tags(session: Session, workspace: Workspace, tags: Sequence[str] | None) -> None:

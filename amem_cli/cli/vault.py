@@ -53,9 +53,14 @@ def init(
         "problems": [asdict(problem) for problem in problems],
     }
     verb = "adopted" if adopt else "created"
-    text = (
-        f'{verb} {root}: {plural(notes, "note")}\nnext: cd {shlex.quote(str(root))} && amem add "…"'
-    )
+    first = "amem evolve --all" if adopt and notes else 'amem add "…"'
+    text = f"{verb} {root}: {plural(notes, 'note')}\nnext: cd {shlex.quote(str(root))} && {first}"
+    if adopt and notes:
+        these = "this note" if notes == 1 else f"these {notes:,} notes"
+        text += (
+            f"\n  gives {these} keywords, tags, a context and links where they lack them, and keeps"
+            "\n  what you wrote; --dry-run only shows it, `amem undo --since today` takes it back"
+        )
     session.output.result(document, text)
 
 

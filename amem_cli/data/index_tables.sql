@@ -47,6 +47,8 @@ CREATE INDEX decisions_by_path ON decisions(path);
 CREATE INDEX decisions_by_target ON decisions(target);
 CREATE TABLE processed(text_hash TEXT NOT NULL, note TEXT NOT NULL,
   PRIMARY KEY(text_hash, note)) WITHOUT ROWID;
+CREATE TABLE stand_ins(text_hash TEXT NOT NULL, note TEXT NOT NULL,
+  PRIMARY KEY(text_hash, note)) WITHOUT ROWID;
 CREATE TABLE journals(name TEXT PRIMARY KEY, position TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE attempts(path TEXT PRIMARY KEY, count INTEGER NOT NULL, error TEXT NOT NULL)
   WITHOUT ROWID;

@@ -18,7 +18,7 @@ from amem_cli.doctor.reading import (
     VaultSnapshot,
     folded,
 )
-from amem_cli.editing.renames import update_renamed_links
+from amem_cli.editing.renames import note_of_link, update_renamed_links
 from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.sync import refresh
@@ -255,7 +255,7 @@ def link_findings(
                 yield Finding(path, message, f"The link is yours: write [[{target}]].", line)
             else:
                 is_copied = known is not None and len(known) > 1
-                fix = None if is_copied else partial(_follow_rename, ports, path, link.text)
+                fix = None if is_copied else partial(_follow_rename, ports, path, link.text, now)
                 yield Finding(path, message, _REWRITE, line, fix=fix)
         elif record is None:
             message = f"the link [[{link.target}]] leads to no note"
@@ -287,7 +287,7 @@ def _misled_links(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Finding]:
             if other and len(known) == 1 and not {*known} & {path, *leads.values()}:
                 message = f"amem's link {text} leads to {other}; its note is now {known[0]}"
                 line = vault.property_line(path, vault.names.links, text)
-                fix = partial(_follow_rename, ports, path, text)
+                fix = partial(_follow_rename, ports, path, text, known[0])
                 yield Finding(path, message, _REWRITE, line, fix=fix)
 
 
@@ -321,13 +321,15 @@ def _similar_names(target: str, names: dict[str, str]) -> str:
     return f"Did you mean {near}? " if near else ""
 
 
-def _follow_rename(open_ports: OpenPorts, path: str, text: str) -> str:
+def _follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
     ports = open_ports()
     # All at once; what another finding's fix has rewritten already is as it should be.
     update_renamed_links(ports)
-    if text in parse_note(path, ports.vault.read(path).raw, ports.names).links:
+    links = parse_note(path, ports.vault.read(path).raw, ports.names).links
+    new = next((each for each in links if note_of_link(ports, each, path) == now), "")
+    if text in links or not new:
         raise SettingsError("the link cannot be rewritten", hint="Correct it by hand.")
-    return f"Rewrote {text} in the links of {path}."
+    return f"Rewrote {text} as {new} in the links of {path}."
 
 
 def _remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:

@@ -13,9 +13,9 @@ from amem_cli.index.draft import new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, NoteWrite
-from amem_cli.language.dates import created_text, local_moment, moment_in, new_id
+from amem_cli.language.dates import created_text, local_moment, new_id
 from amem_cli.markdown.links import normalise_tag
-from amem_cli.notes.creation_date import date_in_header
+from amem_cli.notes.creation_date import date_in_header, date_in_text
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import file_name, name_key, title_of, with_suffix
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
@@ -49,7 +49,7 @@ def add(ports: VaultPorts, new: NewNote) -> str:
     # The text may begin with properties of its own; what the caller gives adds to them.
     given = parse_note("note.md", raw, ports.names)
     now = ports.clock.now()
-    moment = new.created or moment_in(given.created) or date_in_header(raw) or now
+    moment = new.created or date_in_text(given.created) or date_in_header(raw) or now
     moment = local_moment(moment, now.tzinfo)
     fields = _fields(new, given)
     # Without a file there is no name that could be the title.

@@ -212,12 +212,14 @@ def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
 class Removal:
     """What happened when a note was removed.
 
-    `unlinked` notes lost a machine's link to it, in `dangling` ones a person's link remains.
+    `unlinked` notes lost a machine's link to it, in `dangling` ones a person's link remains;
+    `event` is the id of the event that `undo` takes back.
     """
 
     path: str
     unlinked: tuple[str, ...]
     dangling: tuple[str, ...]
+    event: str
 
 
 def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
@@ -246,7 +248,7 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
         # Only as long as the index has the note do links to it resolve.
         dangling = dict.fromkeys(source for source, _ in ports.index.links.incoming(note.path))
         refresh(ports, [note.path])
-    return Removal(note.path, unlinked, tuple(dangling))
+    return Removal(note.path, unlinked, tuple(dangling), removal.id)
 
 
 def _without_machine_link(

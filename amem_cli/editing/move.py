@@ -157,8 +157,10 @@ def processed(ports: VaultPorts, draft: NoteDraft) -> str:
     """
     keys = [key for key in (draft.note.id, draft.path) if key]
     before, after = text_hash(draft.content.raw), text_hash(draft.raw)
-    seen = before != after and ports.index.queue.was_processed([*keys, ""], before)
-    return after if seen else ""
+    queue = ports.index.queue
+    # An adopted note waits like any other if the analyzer only stood in for a model.
+    seen = [*keys] if queue.has_stand_in(keys, before) else [*keys, ""]
+    return after if before != after and queue.was_processed(seen, before) else ""
 
 
 class _LinksAfterMove:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
@@ -18,7 +17,14 @@ from amem_cli.index.draft import FieldValue, NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.index.sync import refresh
-from amem_cli.journal.events import FOLLOWS, REMOVING, Event, NoteWrite, Splice
+from amem_cli.journal.events import (
+    FOLLOWS,
+    REMOVING,
+    Event,
+    NoteWrite,
+    exactly_before,
+    text_before,
+)
 from amem_cli.journal.provenance import (
     Obstacle,
     gives_identity,
@@ -55,19 +61,19 @@ _KEEP_EDITS = "--keep-edits takes back the rest and leaves your edits."
 class Undone:
     """What was reverted, the newest first; what was `kept` as it is, and why, one line each.
 
-    `again` are the ids of the `undo` events that can be undone in turn, in the order to do so.
+    `again` is the id of the event by whose undo everything is as before; empty if there is none.
     """
 
     events: tuple[Event, ...]
     paths: tuple[str, ...]
     kept: tuple[str, ...] = ()
-    again: tuple[str, ...] = ()
+    again: str = ""
 
 
 def undo(
     ports: VaultPorts, prefix: str, *, cascade: bool = False, keep_edits: bool = False
 ) -> Undone:
-    """Revert an event; a `process`, `remove` or `merge` with all that it did.
+    """Revert an event; a `process`, `remove` or `merge` with all that it did, an `undo` as a whole.
 
     A note that is as the event left it gets its exact bytes back. If other parts of it changed
     since, the event's own fields are put back.
@@ -122,7 +128,7 @@ def _moved_back(ports: VaultPorts, event: Event) -> Undone:
     path = change.before if event.note else event.path
     title = renamed.before if renamed is not None and renamed.after == note.title else ""
     moved = move_to(ports, note, change.before, replace(root, path=path), title)
-    return Undone((event,), (moved.path, *moved.followed), moved.left)
+    return Undone((event,), (moved.path, *moved.followed), moved.left, root.id)
 
 
 def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Undone:
@@ -200,12 +206,16 @@ def _event(ports: VaultPorts, prefix: str) -> Event:
 
 
 def _undone_by(ports: VaultPorts, event: Event) -> str:
-    """The id of the event that reverted this one; empty if it still counts."""
-    return undone_events(ports.index.events.read(event.note or event.path)).get(event.id, "")
+    """The id of the event whose undo brings this one back; empty if it still counts."""
+    events = ports.index.events.read(event.note or event.path)
+    undone = undone_events(events).get(event.id, "")
+    return next((each.root for each in events if each.id == undone and each.root), undone)
 
 
 def _caused(ports: VaultPorts, event: Event) -> list[Event]:
-    """What a process, a removal or a merge did."""
+    """What a process, a removal or a merge did, and what an undo took back beside this."""
+    if event.kind == "undo":
+        return ports.index.events.undone_with(event.id)
     if event.kind not in ("process", *REMOVING):
         return []
     return [
@@ -231,19 +241,18 @@ def _revert(
         first, *others = drafts.conflicts
         more = f", and {len(others)} more" if others else ""
         raise SettingsError(first.message + more, hint=first.hint)
-    writes = [NoteWrite(path, None, raw) for path, (raw, _) in drafts.restored.items()]
-    records = [record for _, record in drafts.restored.values()]
+    writes, records = list(drafts.restored), list(drafts.restored.values())
     for draft in drafts.notes.values():
         writes += draft.write()
         records += draft.events
     if not records:
         hint = "Everything in question was edited since." if drafts.kept else ""
         raise SettingsError("nothing is left to take back", hint=hint)
-    ports.changes.apply(writes, [replace(record, scope=scope) for record in records])
+    again = "" if scope == "merge" or drafts.restored else records[0].id
+    records = [replace(record, scope=scope, root=again) for record in records]
+    ports.changes.apply(writes, records)
     refresh(ports, [write.path for write in writes])
     paths = tuple(dict.fromkeys(record.path for record in records))
-    made = [] if scope == "merge" else [e for draft in drafts.notes.values() for e in draft.events]
-    again = tuple(sorted((event.id for event in made), reverse=True))
     return Undone(tuple(drafts.reverted), paths, tuple(drafts.kept), again)
 
 
@@ -251,7 +260,7 @@ def _revert(
 class _Drafts:
     """The notes as they will be once a set of events is reverted.
 
-    `restored` has bytes and `undo` event of removed notes that come back, `built_on` later events
+    `restored` has write and `undo` event of removed notes that come back, `built_on` later events
     of the machine's that are in the way, `conflicts` why events cannot be reverted.
     """
 
@@ -259,7 +268,7 @@ class _Drafts:
     chosen: list[Event]
     keep_edits: bool
     notes: dict[str, NoteDraft] = field(default_factory=dict)
-    restored: dict[str, tuple[bytes, Event]] = field(default_factory=dict)
+    restored: dict[NoteWrite, Event] = field(default_factory=dict)
     built_on: dict[str, Event] = field(default_factory=dict)
     conflicts: list[SettingsError] = field(default_factory=list)
     reverted: list[Event] = field(default_factory=list)
@@ -281,13 +290,13 @@ class _Drafts:
                 self.conflicts.append(error)
 
     def _restore_note(self, event: Event) -> None:
-        raw = self.ports.vault.read_trashed(event.path, event.sha) if event.sha else None
-        if raw is None:
+        found = self.ports.vault.read_trashed(event.path, event.sha) if event.sha else None
+        if found is None:
             raise SettingsError(f"{event.path} is no longer in the trash as it was removed")
         if self.ports.vault.exists(event.path):
             raise SettingsError(f"{event.path} exists again", hint="Look for the old in .trash/.")
-        record = replace(self._record(event), note=event.note, path=event.path)
-        self.restored[event.path] = (raw, record)
+        write = NoteWrite(event.path, None, found.raw, modified_ns=found.state.mtime_ns)
+        self.restored[write] = replace(self._record(event), note=event.note, path=event.path)
         self.reverted.append(event)
 
     def _record(self, event: Event) -> Event:
@@ -320,7 +329,7 @@ class _Drafts:
             # With the records the reasons of these links come back.
             owned = provenance(each for each in history if each.id < event.id).links.values()
             record = replace(record, links=tuple(link for link in owned if link.text in gone))
-        raw = None if blocked else _exactly_before(draft.raw, event.splice)
+        raw = None if blocked else exactly_before(draft.raw, event.splice)
         if raw is None and not event.changes:
             if event.links_before:
                 self._revert_records(draft, event, record, history)
@@ -369,7 +378,7 @@ class _Drafts:
         """The note with the old bytes of its front matter, if only the text was edited since."""
         if event.splice is None or any(map(gives_identity, event.changes)):
             return None
-        raw = _before(draft.raw, event.splice)
+        raw = text_before(draft.raw, event.splice)
         if raw is None or body_bytes(raw) != body_bytes(draft.raw):
             return None
         note = parse_note(draft.path, raw, self.ports.names)
@@ -385,8 +394,8 @@ class _Drafts:
         then = draft.raw
         for later in reversed(history):
             if later.id > event.id:
-                then = _exactly_before(then, later.splice) or then
-        before = _exactly_before(then, event.splice)
+                then = exactly_before(then, later.splice) or then
+        before = exactly_before(then, event.splice)
         if before is not None and body_bytes(then) == body_bytes(draft.raw):
             draft.replace_body(body_bytes(before), record)
         elif self.keep_edits and event.cause:
@@ -479,22 +488,3 @@ def _path_of(ports: VaultPorts, event: Event) -> str:
     if not same:
         raise NotFoundError(f"the note of event {event.id} is gone", hint=event.path)
     return same[0].path
-
-
-def _before(raw: bytes, splice: Splice) -> bytes | None:
-    """The bytes without the splice, if its text is still in its place."""
-    inserted = splice.inserted.encode("utf-8", "surrogatepass")
-    end = splice.offset + len(inserted)
-    if raw[splice.offset : end] != inserted:
-        return None
-    return raw[: splice.offset] + splice.removed.encode("utf-8", "surrogatepass") + raw[end:]
-
-
-def _exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:
-    """The whole file as it was, if it is as the splice left it."""
-    if splice is None or hashlib.sha256(raw).hexdigest() != splice.sha_after:
-        return None
-    before = _before(raw, splice)
-    if before is None or hashlib.sha256(before).hexdigest() != splice.sha_before:
-        return None
-    return before

@@ -20,9 +20,8 @@ from amem_cli.exchange.source import (
     SourceRelation,
     valid_tags,
 )
-from amem_cli.language.dates import moment_in
 from amem_cli.markdown.regions import blank_out, find_regions
-from amem_cli.notes.creation_date import creation_date
+from amem_cli.notes.creation_date import creation_date, date_in_text
 from amem_cli.notes.front_matter_edit import Bare
 from amem_cli.notes.note import RELATIONS
 
@@ -231,7 +230,7 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
     if created.isdigit() and len(created) == 13:
         moment: datetime | None = datetime.fromtimestamp(int(created) // 1000)
     else:
-        moment = moment_in(created.strip("[] "))
+        moment = date_in_text(created)
     # Whole numbers and booleans are what Logseq itself takes for more than a text.
     kept = {
         name: Bare(value) if _NO_TEXT.fullmatch(value) else value

@@ -41,6 +41,20 @@ class Graph:
     edges: tuple[Edge, ...]
     broken: tuple[tuple[str, str], ...]
 
+    def makers(self) -> Mapping[tuple[str, str], str]:
+        """Who made each link, `person` or `machine`, by the paths of source and target.
+
+        A note that names another in its text and in its properties has one link to it, with two
+        edges; one that both made is the person's.
+        """
+        found: dict[tuple[str, str], str] = {}
+        for edge in self.edges:
+            if edge.by == "person":
+                found[edge.source, edge.target] = edge.by
+            else:
+                found.setdefault((edge.source, edge.target), edge.by)
+        return found
+
     def degrees(self) -> Mapping[str, int]:
         """Number of different notes that a note is linked with, by path."""
         return {path: len(near) for path, near in self.neighbours().items()}

@@ -115,6 +115,7 @@ def growth(graph: Graph, made: Mapping[tuple[str, str], str], now: datetime) -> 
         for edge in graph.edges
         if edge.kind == "property"
     }
+    makers = graph.makers()
     for days in GROWTH_SPANS:
         since = now - timedelta(days=days)
         new = sorted(
@@ -131,7 +132,7 @@ def growth(graph: Graph, made: Mapping[tuple[str, str], str], now: datetime) -> 
             return Growth(
                 days,
                 tuple((path, created[:10]) for created, path in new),
-                Counter(edge.by for edge in links),
+                Counter(makers[edge.source, edge.target] for edge in links),
                 tuple(_most_first(Counter(e.source for e in links if e.source not in fresh))),
             )
     return Growth()

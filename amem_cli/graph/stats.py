@@ -26,7 +26,7 @@ _AT_HOST = " at "
 class Period:
     """What was added in a month (`2026-03`) or a week (`2026-W10`, ISO 8601), of what exists now.
 
-    Links are linked pairs of notes; one that both made is a person's.
+    Links are those of `Graph.makers`.
     """
 
     period: str
@@ -44,9 +44,9 @@ def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for day in note_days(graph).values():
         counts[period_of(day, by)][0] += 1
-    by_person = {(edge.source, edge.target) for edge in graph.edges if edge.by == "person"}
+    makers = graph.makers()
     for pair, day in link_days(graph, made).items():
-        counts[period_of(day, by)][1 if pair in by_person else 2] += 1
+        counts[period_of(day, by)][1 if makers[pair] == "person" else 2] += 1
     return [Period(name, *counts[name]) for name in sorted(counts) if name]
 
 
@@ -234,14 +234,15 @@ def stats(
     graph = vault_graph(index)
     if not private:
         graph = public(graph)
+    makers = graph.makers()
     keys = {note.key for note in graph.nodes.values()}
     # What the vault would be without the machine's links.
     own = replace(graph, edges=tuple(each for each in graph.edges if each.by == "person"))
     totals = index.events.model_totals()
     return Stats(
         notes=len(graph.nodes),
-        links=len({(edge.source, edge.target) for edge in graph.edges}),
-        machine_links=sum(edge.by == "machine" for edge in graph.edges),
+        links=len(makers),
+        machine_links=sum(maker == "machine" for maker in makers.values()),
         broken_links=len(graph.broken),
         orphans=len(graph.orphans()),
         tags=len(index.notes.tag_counts(public=not private)),

@@ -11,8 +11,8 @@ from amem_cli.errors import HeaderRefused, SettingsError, UsageError
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_between
 from amem_cli.journal.provenance import Provenance, provenance
-from amem_cli.language.dates import created_text, local_moment, new_id
-from amem_cli.notes.creation_date import creation_date
+from amem_cli.language.dates import created_text, local_moment, moment_in, new_id
+from amem_cli.notes.creation_date import creation_date, date_in_note
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 from amem_cli.vault.file_state import FileContent
@@ -100,10 +100,11 @@ class NoteDraft:
 
     def restore(self, raw: bytes, event: Event, changes: tuple[Change, ...]) -> None:
         """Put earlier bytes back."""
-        # The earlier bytes may lack the id, but the journal must name the note.
-        note = self.note.id or ""
+        # Either bytes may lack the id, but the journal must name the note.
+        note = self.note.id
         self._step(raw, replace(event, changes=changes))
-        self.events[-1] = replace(self.events[-1], note=note)
+        if note is not None:
+            self.events[-1] = replace(self.events[-1], note=note)
 
     def _step(self, raw: bytes, event: Event) -> None:
         splice = splice_between(self.raw, raw, sha256(self.raw), sha256(raw))
@@ -123,13 +124,27 @@ class NoteDraft:
 
     def write(self) -> list[NoteWrite]:
         """The one write for all steps, if any changed the bytes."""
-        changed = self.raw != self.content.raw
-        return [NoteWrite(self.path, self.content.raw, self.raw)] if changed else []
+        if self.raw == self.content.raw:
+            return []
+        return [NoteWrite(self.path, self.content.raw, self.raw, modified_ns=self._former_time())]
+
+    def _former_time(self) -> int:
+        """The file's time before the note got the id that it now loses; 0 if it counts for nothing.
+
+        It is all that tells when an undated note was made.
+        """
+        former = parse_note(self.path, self.content.raw, self.ports.names).id
+        note = self.note
+        if not former or note.id or date_in_note(self.path, self.raw, note.created):
+            return 0
+        moment = moment_in(former[:14])
+        return int(moment.timestamp()) * 10**9 if moment else 0
 
     def _identity(self, taken: Collection[str]) -> dict[str, str]:
         zone = self.ports.clock.now().tzinfo
         saved = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=zone)
-        made = creation_date(self.path, self.raw, saved, self.ports.first_commit)
+        given, first_commit = self.note.created, self.ports.first_commit
+        made = creation_date(self.path, self.raw, saved, first_commit, given=given)
         index = self.ports.index
         note_id = new_id(
             made or local_moment(saved, zone),

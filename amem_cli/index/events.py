@@ -21,6 +21,9 @@ _PROCESSED = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
 )
 _ADOPTED = "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note = '')"
+_WAITING = (
+    "EXISTS(SELECT 1 FROM stand_ins s WHERE s.text_hash = n.text_hash AND s.note IN (n.id, n.path))"
+)
 _PENDING_ORDER = (
     "ORDER BY coalesce(a.count, 0), coalesce(nullif(n.created, ''), n.modified), n.path"
 )
@@ -125,7 +128,7 @@ class IndexEvents:
     def clear(self) -> None:
         """Forget the whole journal."""
         # Not usage and attempts, which only the index holds.
-        for table in ("events", "processed", "superseded", "decisions", "journals"):
+        for table in ("events", "processed", "stand_ins", "superseded", "decisions", "journals"):
             self._file.rows(f"DELETE FROM {table}")  # noqa: S608
 
     def journal_positions(self) -> Mapping[str, str]:
@@ -151,6 +154,17 @@ class IndexEvents:
         """Events whose cause is this event, oldest first."""
         return _events(self._file, "WHERE record ->> '$.cause' = ? ORDER BY event", event)
 
+    def undone_with(self, root: str) -> list[Event]:
+        """The other `undo` events of the undo that began with this event, oldest first."""
+        condition = "WHERE record ->> '$.root' = ?1 AND event != ?1 ORDER BY event"
+        return _events(self._file, condition, root)
+
+    def undone_last(self) -> list[Event]:
+        """The `undo` events since the newest `process` event, oldest first."""
+        newest = "SELECT coalesce(max(event), '') FROM events WHERE kind = 'process'"
+        condition = f"WHERE kind = 'undo' AND event > ({newest}) ORDER BY event"
+        return _events(self._file, condition)
+
     def triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
         condition = "WHERE record ->> '$.trigger' = ?1 AND note != ?1 ORDER BY event"
@@ -175,12 +189,14 @@ class IndexEvents:
             "INSERT OR IGNORE INTO events VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
             (event.id, event.note or event.path, event.kind, record, *use),
         )
-        processed = [(text_hash, "") for text_hash in event.known]
-        if event.kind == "process" and not event.waits_for:
+        for text_hash in event.known:
+            self._file.rows("INSERT OR IGNORE INTO processed VALUES(?, '')", (text_hash,))
+        if event.kind == "process":
+            table = "stand_ins" if event.waits_for else "processed"
             # By the path too: a note whose first change was undone has no id any more.
-            processed += [(event.text_hash, key) for key in (event.note, event.path) if key]
-        for row in processed:
-            self._file.rows("INSERT OR IGNORE INTO processed VALUES(?, ?)", row)
+            for key in filter(None, (event.note, event.path)):
+                row = (event.text_hash, key)
+                self._file.rows(f"INSERT OR IGNORE INTO {table} VALUES(?, ?)", row)
 
 
 class IndexLinkHistory:
@@ -297,7 +313,7 @@ class IndexQueue:
 
     def pending(self) -> list[PendingNote]:
         """Notes whose text is not processed yet: least attempts first, then oldest."""
-        return self._unprocessed(f"AND NOT {_ADOPTED}")
+        return self._unprocessed(f"AND (NOT {_ADOPTED} OR {_WAITING})")
 
     def unprocessed(self) -> list[str]:
         """Paths of all unprocessed notes, in the same order; also notes older than the vault."""
@@ -313,8 +329,15 @@ class IndexQueue:
 
     def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
         """Whether this text of a note (id or path) was processed."""
+        return self._names("processed", keys, text_hash)
+
+    def has_stand_in(self, keys: Sequence[str], text_hash: str) -> bool:
+        """Whether the analyzer did this text of a note (id or path) in place of a model."""
+        return self._names("stand_ins", keys, text_hash)
+
+    def _names(self, table: str, keys: Sequence[str], text_hash: str) -> bool:
         among = "SELECT value FROM json_each(?)"
-        sql = f"SELECT 1 FROM processed WHERE text_hash = ? AND note IN ({among})"  # noqa: S608
+        sql = f"SELECT 1 FROM {table} WHERE text_hash = ? AND note IN ({among})"  # noqa: S608
         return bool(self._file.rows(sql, (text_hash, json.dumps(list(keys)))))
 
     def count_failure(self, path: str, error: str) -> None:

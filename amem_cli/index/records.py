@@ -329,6 +329,11 @@ class IndexNotes:
             conditions.append(("WHERE id >= ? AND id < ?", (name, name + "\U0010ffff")))
         return next((found for each in conditions if (found := self._select(*each))), [])
 
+    def count_ids(self, prefix: str, *, private: bool = True) -> int:
+        """How many notes (without the private ones, if so asked) have an id that begins so."""
+        sql = "SELECT count(*) FROM notes WHERE id >= ? AND id < ? AND private <= ?"
+        return int(self._file.value(sql, prefix, prefix + "\U0010ffff", private))
+
     def id_taken(self, note_id: str) -> bool:
         """True if a note has or, by the journal, ever had this id."""
         sql = (

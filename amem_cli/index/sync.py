@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -26,6 +27,7 @@ BATCH = 512
 # with few, an end in between costs less work.
 _FIRST_PORTION = 128
 _LARGEST_PORTION = 512
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     """What the index stores of a note, from its bytes alone."""
     from amem_cli.language.dates import created_text
     from amem_cli.markdown.links import find_hashtags, find_links, merge_tags, parse_link
-    from amem_cli.notes.creation_date import date_in_header, date_in_name
+    from amem_cli.notes.creation_date import date_in_note
     from amem_cli.notes.note import parse_note
     from amem_cli.notes.passages import split_passages
 
@@ -223,8 +225,9 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     if content.cut:
         why = "is larger than 2 MiB; its beginning is searchable, it is never edited"
         note = replace(note, refused=Problem(path, 0, why))
-    if not note.created and (made := date_in_header(content.raw) or date_in_name(path)):
-        note = replace(note, created=created_text(made))
+    if not _ISO_DAY.match(note.created):
+        made = date_in_note(path, content.raw, note.created)
+        note = replace(note, created=created_text(made) if made else "")
     file = KnownFile(size, mtime_ns, ctime_ns, inode, scanned_ns, content.sha, note.id)
     modified = datetime.fromtimestamp(mtime_ns / 1e9, tz=timezone.utc)
     written = [

@@ -301,7 +301,7 @@ class ChangeStore:
             self._vault.move_to_trash(write.path)
             return
         expected = None if write.before is None else sha256(write.before)
-        self._vault.write(write.path, write.after, expected=expected)
+        self._vault.write(write.path, write.after, expected=expected, modified_ns=write.modified_ns)
 
     def _move(self, write: NoteWrite) -> None:
         assert write.before is not None and write.after is not None

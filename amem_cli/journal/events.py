@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -93,6 +94,7 @@ class Event:
         proposed: what a rejected proposal would have changed.
         scope: of an `undo` of much at once, which decides nothing about a single link: `since`
             (everything since a moment) or `merge`.
+        root: id of the first event of the same `undo`; to undo that one undoes all of them.
     """
 
     id: str
@@ -122,6 +124,7 @@ class Event:
     review: str = ""
     proposed: tuple[Change, ...] = ()
     scope: str = ""
+    root: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -272,6 +275,25 @@ def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str)
     return Splice(start, removed, inserted, sha_before, sha_after)
 
 
+def text_before(raw: bytes, splice: Splice) -> bytes | None:
+    """The bytes without the splice, if its text is still in its place."""
+    inserted = splice.inserted.encode("utf-8", "surrogatepass")
+    end = splice.offset + len(inserted)
+    if raw[splice.offset : end] != inserted:
+        return None
+    return raw[: splice.offset] + splice.removed.encode("utf-8", "surrogatepass") + raw[end:]
+
+
+def exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:
+    """The whole file as it was, if it is as the splice left it."""
+    if splice is None or hashlib.sha256(raw).hexdigest() != splice.sha_after:
+        return None
+    before = text_before(raw, splice)
+    if before is None or hashlib.sha256(before).hexdigest() != splice.sha_before:
+        return None
+    return before
+
+
 def _continues(data: bytes, position: int) -> bool:
     return position < len(data) and data[position] & 0xC0 == 0x80
 
@@ -290,12 +312,14 @@ class NoteWrite:
         before: the bytes that `after` was made from; None creates the note.
         after: None moves the note to the trash.
         source: path that the note has before, if it is moved; empty if it stays where it is.
+        modified_ns: the time that the file gets back; 0 for that of the writing.
     """
 
     path: str
     before: bytes | None
     after: bytes | None
     source: str = ""
+    modified_ns: int = 0
 
 
 def event_id(clock: SystemClock, newest: str = "") -> str:

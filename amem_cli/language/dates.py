@@ -19,6 +19,20 @@ _ISO = re.compile(
     r"(?: ?(?P<utc>[Zz])|(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?)?)?"
 )
 
+# 03/05/2024 is a day in March or in May, so no date that begins so is read; 3.5.2024 is one in May
+# wherever dots are used. Other centuries are seldom meant: 2.5.3000 is a version.
+_YEAR, _DAY = r"(?P<year>(?:1[89]|20|21)[0-9]{2})", r"(?P<day>[0-3]?[0-9])"
+_TH, _MONTH_NAME = r"(?:\.|st|nd|rd|th|er)?", r"(?<![^\W\d_])(?P<name>[^\W\d_]{3,10})\.?"
+_DAY_FORMS = (
+    rf"{_YEAR}(?P<dash>[-/])(?P<month>[01]?[0-9])(?P=dash){_DAY}",
+    rf"{_YEAR}(?P<dot>[._])(?P<month>[01][0-9])(?P=dot)(?P<day>[0-3][0-9])",
+    rf"{_DAY}\. ?(?P<month>[01]?[0-9])\. ?{_YEAR}",
+    rf"{_DAY}{_TH}[ -](?:de )?{_MONTH_NAME}(?:[ -]|, | de ){_YEAR}",
+    rf"{_MONTH_NAME} {_DAY}{_TH},? {_YEAR}",
+)
+_WEEKDAY = re.compile(r"[^\W\d_]{2,10}, (?=\S)")
+_CLOCK = re.compile(r"(?:,? |T)([0-9]{1,2})(:[0-9]{2}(?::[0-9]{2})?)(?: ?([AaPp])[Mm])?(.*)")
+
 
 def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
     """The Zettelkasten id of a moment, `YYYYMMDDHHmmss`; if taken, with `-2`, `-3` and so on.
@@ -50,7 +64,9 @@ def parse_moment(text: str) -> datetime:
 
     Args:
         text: ISO 8601 with hyphens and colons (seconds, fraction, and `Z` or an offset as they
-            like), or digits only: `YYYYMMDD`, `YYYYMMDDHHmm`, `YYYYMMDDHHmmss`.
+            like), or digits only: `YYYYMMDD`, `YYYYMMDDHHmm`, `YYYYMMDDHHmmss`. A day may also be
+            written `2024/5/3`, `2024.05.03`, `3.5.2024`, `3 May 2024` or `May 3rd, 2024`, with its
+            weekday and a comma before it and a time such as `14:30` or `2:30 PM` after it.
 
     Returns:
         The moment; with a time zone only if the text names one, at midnight for a date alone.
@@ -60,6 +76,7 @@ def parse_moment(text: str) -> datetime:
     """
     trimmed = text.strip()
     match = _COMPACT.fullmatch(trimmed) or _ISO.fullmatch(trimmed)
+    match = match or _ISO.fullmatch(_in_iso(trimmed))
     if match is None:
         raise ValueError(f"not a date or time: {text[:40]!r}")
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
@@ -70,6 +87,56 @@ def parse_moment(text: str) -> datetime:
             offset = timedelta(hours=int(match["hours"] or 0), minutes=int(match["minutes"] or 0))
             zone = timezone(-offset if match["sign"] == "-" else offset)
     return datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
+
+
+def day_within(text: str) -> datetime | None:
+    """The first day that is written out somewhere in a text, such as a file's name, at midnight."""
+    for form in _day_forms():
+        for match in form.finditer(text):
+            if (day := _day_of(match)) and (moment := moment_in(day)):
+                return moment
+    return None
+
+
+def _in_iso(text: str) -> str:
+    """A moment that begins with a day in another form, in ISO 8601; empty for any other text."""
+    weekday = _WEEKDAY.match(text)
+    start = weekday.end() if weekday else 0
+    match = next((found for form in _day_forms() if (found := form.match(text, start))), None)
+    day = _day_of(match) if match else ""
+    rest = text[match.end() :] if match and day else ""
+    clock = _CLOCK.fullmatch(rest)
+    if clock is None:
+        return day + rest
+    hour, half = int(clock[1]), (clock[3] or "").lower()
+    if half and 1 <= hour <= 12:
+        hour = hour % 12 + 12 * (half == "p")
+    return f"{day}T{hour:02}{clock[2]}{clock[4].strip()}"
+
+
+@cache
+def _day_forms() -> tuple[re.Pattern[str], ...]:
+    # Not within longer numbers, nor in versions such as 1.3.5.2024.
+    around = r"(?<![0-9])(?<![0-9][.]){}(?![0-9])"
+    return tuple(re.compile(around.format(form)) for form in _DAY_FORMS)
+
+
+def _day_of(match: re.Match[str]) -> str:
+    """The day that one of `_DAY_FORMS` matched, `2024-05-03`; empty if it names no month."""
+    found = match.groupdict()
+    month = found.get("month") or _month_number(found["name"])
+    return f"{found['year']}-{month:0>2}-{found['day']:0>2}" if month else ""
+
+
+def _month_number(name: str) -> str:
+    """The number of a month by its name, or its beginning; empty if it is not one month's."""
+    begun = name.casefold()
+    same = [
+        number
+        for number, names in enumerate(_month_names(), 1)
+        if any(each.startswith(begun) for each in names.casefold().split())
+    ]
+    return str(same[0]) if len(same) == 1 else ""
 
 
 # Earlier dates are placeholders, such as 0001-01-01.

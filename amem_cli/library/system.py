@@ -172,7 +172,7 @@ class AgenticMemorySystem:
                 if duplicate.kind == "exact":
                     path = added.outcome.path
                     log.warning("%s holds the same text as %s", path, duplicate.note.path)
-            _warn_if_pending(workspace, added.outcome)
+            _warn_of_failure(workspace, added.outcome)
         return added.outcome.id or added.outcome.path
 
     def read(self, memory_id: str) -> MemoryNote | None:
@@ -222,7 +222,7 @@ class AgenticMemorySystem:
                 )
             except NotFoundError:
                 return False
-            _warn_if_pending(workspace, updated.outcome)
+            _warn_of_failure(workspace, updated.outcome)
         return True
 
     def delete(self, memory_id: str) -> bool:
@@ -297,7 +297,7 @@ class AgenticMemorySystem:
             if summary is None:
                 raise NotFoundError(f"no memory {note.id!r}")
             outcome = workspace.process_note(summary.path, new_text=False)
-            _warn_if_pending(workspace, outcome)
+            _warn_of_failure(workspace, outcome)
             evolved = bool(outcome.links or outcome.evolved)
             now = workspace.index.notes.summary(summary.path) or summary
             return evolved, read_memory(workspace, now)
@@ -321,11 +321,12 @@ def _search(
     return found if neighbors else found[:k]
 
 
-def _warn_if_pending(workspace: Workspace, outcome: Outcome) -> None:
-    if outcome.pending:
+def _warn_of_failure(workspace: Workspace, outcome: Outcome) -> None:
+    if outcome.pending or outcome.failed:
         # A server's answer may quote the API key.
         problems = redacted("; ".join(outcome.problems), workspace.environment)
-        log.warning("%s is pending: %s", outcome.path, problems)
+        state = "is pending" if outcome.pending else "is as it was"
+        log.warning("%s %s: %s", outcome.path, state, problems)
 
 
 def _check_lists(**values: object) -> None:

@@ -3,7 +3,8 @@
 `MemorySteps` analyses and writes nothing: it asks the language model if there is one and it may
 read the note; every answer is checked, asked for once more, and replaced by the offline analyzer's
 value if it fails again. `MemoryProcess` records what comes of it. For a model that gives no answer
-at all the analyzer stands in, and the note stays pending; a later answer replaces these values.
+at all the analyzer stands in, once for each text, and the note stays pending; a later answer
+replaces these values.
 """
 
 from __future__ import annotations
@@ -255,8 +256,9 @@ class MemoryProcess:
     def run(
         self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
     ) -> Outcome:
-        """Process one note; if the model gives no answer, the analyzer stands in, the note stays
-        pending and the outcome says why.
+        """Process one note; if the model gives no answer, the outcome says why.
+
+        Then the analyzer stands in and the note stays pending, unless its text was processed.
 
         Args:
             asked: somebody waits for it, so the note need not have settled.
@@ -300,8 +302,13 @@ class MemoryProcess:
             return replace(waiting((problem,)), unsettled=True)
         try:
             self._try_on(content, note)
-            analysis, failure = self._analysed(note, text_hash(content.raw))
-            outcome = self._record(content, analysis, dry_run=dry_run, only_pending=only_pending)
+            analysis, failure = self._analysed(content, note)
+            if analysis is None:
+                outcome = waiting(())
+            else:
+                outcome = self._record(
+                    content, analysis, dry_run=dry_run, only_pending=only_pending
+                )
         except HeaderRefused as error:
             return waiting((error.message, error.hint), pending=False)
         except ModelClosed:
@@ -318,22 +325,35 @@ class MemoryProcess:
             embed_missing(self.ports, self.encoder)
         if failure is None:
             return outcome
+        pending = not self._is_finished(content, note)
         # A note that the model was not asked about comes before those that it failed with.
-        if not (isinstance(self.model, UnavailableModel) and self.model.is_given_up):
+        is_given_up = isinstance(self.model, UnavailableModel) and self.model.is_given_up
+        if pending and not dry_run and not is_given_up:
             self._count_failure(path, failure.message)
-        problems = filter(None, (*outcome.problems, failure.hint))
-        return replace(outcome, pending=True, failed=True, problems=tuple(problems))
+        problems = filter(None, (*(outcome.problems or (failure.message,)), failure.hint))
+        return replace(outcome, pending=pending, failed=True, problems=tuple(problems))
 
-    def _analysed(self, note: Note, text_hash: str) -> tuple[NoteAnalysis, ModelError | None]:
-        """The analysis, and why the model gave no answer if the analyzer stands in for it."""
+    def _analysed(
+        self, content: FileContent, note: Note
+    ) -> tuple[NoteAnalysis | None, ModelError | None]:
+        """The analysis, and why the model gave no answer if it gave none.
+
+        Then it is the analyzer's; None if the text was processed before, or the analyzer has stood
+        in with it: what a person took back of that is not written again.
+        """
+        digest = text_hash(content.raw)
         try:
-            return self._analyse(note, text_hash), None
+            return self._analyse(note, digest), None
         except (ModelClosed, BudgetSpent):
             raise
         except ModelError as error:
+            if self._is_finished(content, note) or self.ports.index.queue.has_stand_in(
+                _keys(note), digest
+            ):
+                return None, error
             assert self.model is not None
             offline = replace(self, model=None, settings=replace(self.settings, trusted=False))
-            analysis = offline._analyse(note, text_hash)
+            analysis = offline._analyse(note, digest)
             said = f"{error.message}; {ANALYZER} stands in, and the note waits for the model"
             described = replace(analysis.description, problems=(said,))
             return replace(analysis, description=described, waits_for=self.model.name), error
@@ -379,8 +399,7 @@ class MemoryProcess:
 
     def _is_finished(self, content: FileContent, note: Note) -> bool:
         refresh(self.ports, [])
-        keys = [key for key in (note.id, note.path) if key]
-        return self.ports.index.queue.was_processed(keys, text_hash(content.raw))
+        return self.ports.index.queue.was_processed(_keys(note), text_hash(content.raw))
 
     def _is_settled(self, content: FileContent, note: Note) -> bool:
         return self._seconds_to_settle(content, note) <= 0
@@ -414,13 +433,15 @@ class MemoryProcess:
             outcome = plan.draft()
             if dry_run:
                 return outcome
-            if analysis.waits_for and len(plan.events()) == 1 and not plan.proposed:
-                # It failed before, and all that can be done without it is done.
-                return outcome
             writes = [write for draft in plan.drafts for write in draft.write()]
             self.ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
             refresh(self.ports, [draft.path for draft in plan.drafts])
         return replace(outcome, id=plan.note.note.id)
+
+
+def _keys(note: Note) -> list[str]:
+    """What the journal may call the note."""
+    return [key for key in (note.id, note.path) if key]
 
 
 def stand_in_fields(note: Note, owned: Provenance, events: Sequence[Event]) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from amem_cli.errors import HeaderRefused
-from amem_cli.language.dates import local_moment, moment_in
+from amem_cli.language.dates import day_within, local_moment, moment_in
+from amem_cli.markdown.links import parse_link
 from amem_cli.notes.front_matter import find_fences, read_header
 
 # Given a path, the moment of git's first commit of that file; None if git knows none.
@@ -26,14 +27,18 @@ _NAMES = (
 )
 _MAY_TELL = re.compile(rb"(?i)creat|date|time")
 _SEPARATORS = re.compile(r"[\s_-]+")
-_DAY_IN_NAME = re.compile(
-    r"(?<![0-9])((?:1[89]|20|21)[0-9]{2})([-_.])([01][0-9])\2([0-3][0-9])(?![0-9])"
-)
+_DAY_BY_FOLDERS = re.compile(r"(?s)(?:.*/)?([0-9]{4}/[0-9]{1,2}/[0-9]{1,2})(?:\.[A-Za-z]+)?")
 _STAMP_IN_NAME = re.compile(r"(?<![0-9])((?:19|20)[0-9]{6}(?:[0-9]{4}(?:[0-9]{2})?)?)(?![0-9])")
 
 
 def creation_date(
-    path: str, raw: bytes, saved: datetime, first_commit: FirstCommit, *, besides: str = ""
+    path: str,
+    raw: bytes,
+    saved: datetime,
+    first_commit: FirstCommit,
+    *,
+    given: str = "",
+    besides: str = "",
 ) -> datetime | None:
     """When a note was made; None if only the time of its file is known.
 
@@ -41,16 +46,22 @@ def creation_date(
 
     Args:
         saved: the file's time, with its time zone.
+        given: what the property for it says, under whatever name the vault has it.
         besides: a property that does not count.
 
     Returns:
         A moment by the clock of `saved`, without offset.
     """
-    moment = date_in_header(raw, besides=besides) or date_in_name(path)
+    moment = date_in_note(path, raw, given, besides=besides)
     if moment is None and (commit := first_commit(path)) is not None:
         # Files older than their repository were saved before they were committed.
         moment = min(commit, saved)
     return None if moment is None else local_moment(moment, saved.tzinfo)
+
+
+def date_in_note(path: str, raw: bytes, given: str, *, besides: str = "") -> datetime | None:
+    """When a note was made, as far as it says so itself; see `creation_date`."""
+    return date_in_text(given) or date_in_header(raw, besides=besides) or date_in_name(path)
 
 
 def date_in_header(raw: bytes, *, besides: str = "") -> datetime | None:
@@ -66,17 +77,23 @@ def date_in_header(raw: bytes, *, besides: str = "") -> datetime | None:
     by_name = {_SEPARATORS.sub("", entry.name.casefold()): entry for entry in entries}
     for name in _NAMES:
         if name in by_name:
-            moment = moment_in(header.text_of(by_name[name].value) or "")
+            moment = date_in_text(header.text_of(by_name[name].value) or "")
             if moment is not None:
                 return moment
     return None
 
 
+def date_in_text(text: str) -> datetime | None:
+    """The moment that a property's value names, itself or by a link to the note of a day."""
+    link = parse_link(text)
+    return moment_in(text) if link is None else date_in_name(link.target)
+
+
 def date_in_name(path: str) -> datetime | None:
-    """The day or moment in a file's name, such as a journal's."""
+    """The day or moment in a file's name, such as a journal's, or in folders: `2024/05/03.md`."""
+    by_folders = _DAY_BY_FOLDERS.fullmatch(path)
+    if by_folders and (day := moment_in(by_folders[1])):
+        return day
     name = path.rsplit("/", 1)[-1]
-    day = _DAY_IN_NAME.search(name)
-    if day is not None:
-        return moment_in(f"{day[1]}-{day[3]}-{day[4]}")
     stamp = _STAMP_IN_NAME.search(name)
-    return moment_in(stamp[1]) if stamp else None
+    return day_within(name) or (moment_in(stamp[1]) if stamp else None)

@@ -36,8 +36,12 @@ def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSu
     if len(notes) == 1:
         return notes[0]
     if notes:
-        paths = ", ".join(note.path for note in notes[:4])
-        raise NotFoundError(f"{name!r} names {len(notes)} notes", hint=f"Say which: {paths}.")
+        some = ", ".join(f'"{note.path}"' for note in notes[:4])
+        if all(note.id and note.id != plain and note.id.startswith(plain) for note in notes):
+            count = index.notes.count_ids(plain, private=private)
+            message = f"the ids of {count} notes begin with {plain!r}"
+            raise NotFoundError(message, hint=f"Write more of one, or a name such as {some}.")
+        raise NotFoundError(f"{name!r} names {len(notes)} notes", hint=f"Say which: {some}.")
     shown = (summary for summary in index.notes.summaries() if private or not summary.private)
     titles = {summary.title.casefold(): summary.title for summary in shown}
     close = get_close_matches(plain.casefold(), titles, n=3, cutoff=0.5)

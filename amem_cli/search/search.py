@@ -102,7 +102,7 @@ class Hit:
 
     Attributes:
         score: 0..1, how likely it is that the note was wanted; the same scale in every search.
-        close: False if nothing in the vault is close to the query: then this is only the nearest.
+        close: False if the score is below the calibrated floor: the note is merely near.
         rank_score: 0..1, what the hits of this one search are ordered by.
         snippet: from the nearest passage for `semantic`, else from the one with the most words of
             the query.
@@ -152,8 +152,8 @@ def search(
         encoder: not needed for `keyword`.
         limit: number of direct hits; at most as many neighbours follow them.
         reranker: reads the best of a `hybrid` search again.
-        min_score: leave out hits with a lower score. None keeps all; if the first one is below
-            the calibrated floor, none is `close`.
+        min_score: leave out hits with a lower score. None keeps all; those below the calibrated
+            floor are not `close`.
 
     Raises:
         UsageError: the query is empty, or a mode that needs an encoder has none.
@@ -216,7 +216,8 @@ def search(
     scale = scale_for(readable)
     evidence = scorer.evidence(list(paths), vector)
     likely = {path: named.get(path) or scale.score(each) for path, each in evidence.items()}
-    floor = scale.floor if min_score is None else min_score
+    # Who names a limit of their own gets all above it as what they want.
+    floor = scale.floor if min_score is None else 0.0
     scored = _scored(ordered, _falling(likely, judged), floor)
     return [each for each in scored if min_score is None or each.score >= min_score]
 
@@ -244,9 +245,8 @@ def _scored(hits: Sequence[Hit], scores: Mapping[str, float], floor: float) -> l
     scored: list[Hit] = []
     for hit in reversed(hits):
         best = max(best, scores.get(hit.note.path, 0.0))
-        scored.append(replace(hit, score=round(best, 4)))
-    is_close = best >= floor
-    return [replace(hit, close=is_close) for hit in reversed(scored)]
+        scored.append(replace(hit, score=round(best, 4), close=best >= floor))
+    return scored[::-1]
 
 
 def _neighbors(

@@ -93,14 +93,14 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
 
 
 def _counts(seen: Overview) -> Row:
-    edges = seen.graph.edges
-    machine = sum(edge.by == "machine" for edge in edges)
+    makers = seen.graph.makers().values()
+    machine = sum(maker == "machine" for maker in makers)
     notes = len(seen.graph.nodes)
     return (
         (plural(notes, "note"), "bold"),
         ", ",
-        (plural(len(edges), "link"), "bold"),
-        f" ({machine} by amem, {len(edges) - machine} by you)",
+        (plural(len(makers), "link"), "bold"),
+        f" ({machine} by amem, {len(makers) - machine} by you)",
     )
 
 

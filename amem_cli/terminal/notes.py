@@ -25,7 +25,7 @@ _NEAREST_SHOWN = 3
 
 
 def show_hits(console: Console, result: SearchResult, *, all_linked: bool = False) -> None:
-    """Hits, best first, then the notes that links brought in, a line each.
+    """Hits, best first, then those that are not close and what links brought in, a line each.
 
     Args:
         all_linked: show all of those, not only the first few.
@@ -34,15 +34,18 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
     if result.problem:
         console.print(Styled((result.problem, "yellow")))
         for hit in hits[:_NEAREST_SHOWN]:
-            nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
-            console.print(Styled(nearest, hit.note.title, (f"  {hit.note.path}", "dim")))
+            _show_nearest(console, hit, "")
         return
     titles: dict[str | None, str] = {hit.note.key: hit.note.title for hit in hits}
-    linked = []
+    close = {hit.note.key for hit in hits if hit.close}
+    linked, weak = [], []
     for hit in hits:
         supersedes = _supersedes(hit, hits)
         if hit.via is not None and not supersedes:
             linked.append(hit)
+            continue
+        if not hit.close:
+            weak.append(hit)
             continue
         score = (f"{hit.score:.2f}  ", "green"), ("↳ " if supersedes else "", "cyan")
         console.print(Styled(*score, (hit.note.title, "bold"), (f"  {hit.note.path}", "dim")))
@@ -55,13 +58,24 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
             console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
             console.print(Styled("      ", (" ".join(f"#{tag}" for tag in hit.note.tags), "dim")))
-    shown = linked if all_linked else linked[:_LINKED_SHOWN]
+    if weak:
+        console.print(Styled(("not close:", "dim")))
+    for hit in weak:
+        _show_nearest(console, hit, "dim")
+    shown = linked if all_linked else [hit for hit in linked if hit.via in close][:_LINKED_SHOWN]
     for hit in shown:
         why = f"  linked with “{titles.get(hit.via, hit.via)}”"
         console.print(Styled(("↳ ", "cyan"), hit.note.title, (why, "cyan")))
     if len(shown) < len(linked):
         more = f"↳ {len(linked) - len(shown)} more linked: --neighbors shows them"
         console.print(Styled((more, "dim")))
+
+
+def _show_nearest(console: Console, hit: Hit, style: str) -> None:
+    """A hit that is not close, on one line."""
+    nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
+    console.print(Styled(nearest, (hit.note.title, style), (f"  {hit.note.path}", "dim")))
+    show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
 
 
 def _supersedes(hit: Hit, hits: Sequence[Hit]) -> bool:

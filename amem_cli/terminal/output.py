@@ -9,6 +9,8 @@ import contextlib
 import functools
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeAlias
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
     from amem_cli.errors import AmemError, Problem
     from amem_cli.index.records import Progress
+
+
+# What is over before it can be read would only flicker.
+SECONDS_BEFORE_PROGRESS = 0.3
 
 
 class Output:
@@ -103,7 +109,8 @@ class Output:
     def progress(self, label: str, *, on_first_call: bool = False) -> Iterator[Progress | None]:
         """What is done, on stderr if that is a terminal; yields what to call with (done, total).
 
-        Before the first call, nothing is counted and there is no bar.
+        Before the first call, nothing is counted and there is no bar. What is done in a moment is
+        not shown at all.
 
         Args:
             on_first_call: show nothing before the first call.
@@ -111,6 +118,7 @@ class Output:
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
+        began = time.monotonic()
         with contextlib.ExitStack() as stack:
             update: Callable[..., None] | None = None
 
@@ -119,7 +127,7 @@ class Output:
                 if update is not None:
                     update(completed=done, total=total)
                 # What is done when it is first heard of needs no bar.
-                elif done < total:
+                elif done < total and time.monotonic() - began >= SECONDS_BEFORE_PROGRESS:
                     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
                     stack.close()
@@ -131,12 +139,23 @@ class Output:
                 stack.enter_context(self.doing(label))
             yield report
 
-    def doing(self, label: str) -> contextlib.AbstractContextManager[object]:
-        """Show on the terminal of stderr what is done, with something that moves."""
+    @contextlib.contextmanager
+    def doing(self, label: str) -> Iterator[None]:
+        """Show on the terminal of stderr what is done, once it has taken a moment."""
         from rich.text import Text
 
         console = rich_console(sys.stderr, self.color)
-        return console.status(Text(label, no_wrap=True, overflow="ellipsis"))
+        status = console.status(Text(label, no_wrap=True, overflow="ellipsis"))
+        timer = threading.Timer(SECONDS_BEFORE_PROGRESS, status.start)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            # It may be about to show what must not stay.
+            timer.join()
+            status.stop()
 
 
 def _print_error(text: str) -> None:

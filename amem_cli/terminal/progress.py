@@ -145,6 +145,7 @@ class EvolveReport:
     dry_run: bool
     done: int = 0
     pending: int = 0
+    failed: int = 0
     _with_problems: int = 0
     _totals: Counter[str] = field(default_factory=Counter)
 
@@ -174,6 +175,7 @@ class EvolveReport:
             sys.stdout.write(text)
         self.done += not outcome.pending
         self.pending += outcome.pending
+        self.failed += outcome.failed
         if self.output.as_json:
             return
         if self.output.verbose or self.count <= NOTES_IN_FULL:

@@ -94,6 +94,11 @@ class OpenFolder:
         """What the system says of a name, of a link itself."""
         return os.stat(self._place(name), dir_fd=self._handle, follow_symlinks=False)
 
+    def set_modified(self, name: str, modified_ns: int) -> None:
+        """Give a file, or a link itself, the time of its last change."""
+        times = (modified_ns, modified_ns)
+        os.utime(self._place(name), ns=times, dir_fd=self._handle, follow_symlinks=False)
+
     def open(self, name: str, flags: int, mode: int = 0o600) -> int:
         """Open a file of this folder; a link is refused."""
         return os.open(self._place(name), flags | _PLAIN, mode, dir_fd=self._handle)

@@ -245,11 +245,14 @@ class VaultFolder:
             raise NotFoundError(f"{path} is not a regular file")
         return FileContent(file_state(path, status), raw, status.st_size > MAX_NOTE_BYTES)
 
-    def write(self, path: str, content: bytes, *, expected: str | None) -> None:
+    def write(
+        self, path: str, content: bytes, *, expected: str | None, modified_ns: int = 0
+    ) -> None:
         """Write one note: the only function in the program that does.
 
         Args:
             expected: hash of the version that `content` was made from; None creates the note.
+            modified_ns: the time that the file gets; 0 for now.
 
         Raises:
             WriteConflict: the note changed or went away meanwhile; nothing was written.
@@ -259,13 +262,13 @@ class VaultFolder:
         name = path_parts(path)[-1]
         if expected is None:
             with self._made_folder_of(path) as folder:
-                create_in(folder, name, content)
+                create_in(folder, name, content, modified_ns=modified_ns)
             return
         try:
             with self._folder_of(path) as folder:
                 if folder.lstat(name).st_size > MAX_NOTE_BYTES:
                     raise SettingsError(f"{path} is larger than 2 MiB", hint="Split the note.")
-                replace_in(folder, name, content, expected=expected)
+                replace_in(folder, name, content, expected=expected, modified_ns=modified_ns)
         except (FileNotFoundError, NotADirectoryError):
             raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
         except OSError as error:
@@ -326,7 +329,7 @@ class VaultFolder:
             raise write_failure(path, error) from error
         raise SettingsError("the trash is full of notes of this name", hint="Empty .trash/.")
 
-    def read_trashed(self, path: str, sha: str) -> bytes | None:
+    def read_trashed(self, path: str, sha: str) -> FileContent | None:
         """A note that was moved to `.trash/` from `path`, if it is there with this hash."""
         name = path_parts(path)[-1]
         beginning = name.removesuffix(NOTE_SUFFIX)[:40]
@@ -334,9 +337,9 @@ class VaultFolder:
             with trash.entries() as entries:
                 names = [entry.name for entry in entries if entry.name.startswith(beginning)]
             for each in sorted(names):
-                _, raw = _read_regular(trash, each)
+                status, raw = _read_regular(trash, each)
                 if raw is not None and sha256(raw) == sha:
-                    return raw
+                    return FileContent(file_state(path, status), raw, cut=False)
         return None
 
     def _enter(self, folder: str, *, make: bool = False) -> OpenFolder:

@@ -173,12 +173,17 @@ def create_file(path: Path, content: bytes) -> None:
         create_in(folder, path.name, content)
 
 
-def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) -> None:
+def replace_in(
+    folder: OpenFolder, name: str, content: bytes, *, expected: str, modified_ns: int = 0
+) -> None:
     """Put `content` in place of a regular file that still has the hash `expected`.
 
     The new file is exchanged with the old one, and what came out is compared again, so that a save
     that happens between the check and the exchange is put back and not lost. A copy of it stays in
     a temporary file, since an editor may have read what was there meanwhile and save that.
+
+    Args:
+        modified_ns: the time that the file gets; 0 for now.
 
     Raises:
         WriteConflict: the file is gone, is not the one expected or is being written; it is as it
@@ -197,6 +202,7 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
             _refuse_odd_file(name, os.fstat(source))
             _require(name, stream.read(), expected)
             temporary = _write_temporary(folder, content, like=source)
+            _set_modified(folder, temporary, modified_ns)
         patience_s = _patience(folder, temporary)
         # Once more, as late as possible: without an exchange nothing is compared after this.
         _require(name, _read_settled(folder, name, patience_s), expected)
@@ -219,8 +225,11 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
         _discard(folder, temporary, known, patience_s)
 
 
-def create_in(folder: OpenFolder, name: str, content: bytes) -> None:
+def create_in(folder: OpenFolder, name: str, content: bytes, *, modified_ns: int = 0) -> None:
     """Create a file that does not exist yet; it appears whole.
+
+    Args:
+        modified_ns: the time that the file gets; 0 for now.
 
     Raises:
         FileExistsError: the name is taken.
@@ -229,6 +238,7 @@ def create_in(folder: OpenFolder, name: str, content: bytes) -> None:
     temporary = ""
     try:
         temporary = _write_temporary(folder, content)
+        _set_modified(folder, temporary, modified_ns)
         folder.name_own(temporary, name)
         temporary = ""
         folder.sync()
@@ -367,6 +377,13 @@ def _write_temporary(
             folder.unlink(name)
         raise
     return name
+
+
+def _set_modified(folder: OpenFolder, temporary: str, modified_ns: int) -> None:
+    if modified_ns:
+        # Only a convenience: a file system that has no such time must not keep the note from it.
+        with suppress(OSError, OverflowError, NotImplementedError):
+            folder.set_modified(temporary, modified_ns)
 
 
 def _take_attributes(new: int, old: int) -> None:

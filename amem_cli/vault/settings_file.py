@@ -13,8 +13,10 @@ from amem_cli.vault.safe_write import create_file, replace_file, sha256
 Value = str | int | float | tuple[str, ...]
 
 
-def write_values(path: Path, values: Mapping[str, Value]) -> None:
+def write_values(path: Path, values: Mapping[str, Value | None]) -> None:
     """Set values by dotted key in a TOML file, all at once, keeping the rest of it to the byte.
+
+    None removes a value.
 
     Raises:
         SettingsError: the file cannot be written, or a value looks like a key or a password; the
@@ -36,11 +38,18 @@ def write_values(path: Path, values: Mapping[str, Value]) -> None:
         raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Fix {path}.") from None
     for key, value in values.items():
         section, _, name = key.rpartition(".")
+        if value is None and section not in ("", *document):
+            continue
         table: Any = document.setdefault(section, tomlkit.table()) if section else document
         if not isinstance(table, MutableMapping):
             raise SettingsError(f"{section} in {path.name} is not a table", hint=f"Fix {path}.")
-        table[name] = list(value) if isinstance(value, tuple) else value
+        if value is None:
+            table.pop(name, None)
+        else:
+            table[name] = list(value) if isinstance(value, tuple) else value
     content = tomlkit.dumps(document).encode()
+    if content == raw:
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

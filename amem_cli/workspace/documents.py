@@ -181,7 +181,7 @@ _USAGE = {
 HIT = {
     **pick(_NOTE, ("id", "path", "title")),
     "score": SHARE.about("how likely the note is wanted; the same scale in every search"),
-    "close": FLAG.about("false if no note is close to the query, and this one only the nearest"),
+    "close": FLAG.about("false: merely near, probably not what is asked for"),
     **pick(_NOTE, ("created", "keywords", "tags", "context")),
     "snippet": TEXT,
     "via": NAME_OR_NULL.about("id or path of the hit whose link brought this one in"),

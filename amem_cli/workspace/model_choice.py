@@ -29,25 +29,27 @@ MOST_KEPT = 200
 KINDS = ("fit", "usable", "unfit")
 
 
-def choose(workspace: Workspace, changes: Mapping[str, Value]) -> None:
+def choose(workspace: Workspace, changes: Mapping[str, Value | None]) -> None:
     """Change settings of the vault as its user: all of them, or none.
 
     Choosing a model here allows its download, or its server to get notes; the settings of a vault
     that was cloned must not.
 
     Args:
-        changes: new values by dotted key; a language model's backend, name and address together.
+        changes: new values by dotted key, None for the default; a language model's backend, name
+            and address together.
     """
     from amem_cli.models.open import consent_subject, encoder_subject, give_consent, usual_url
     from amem_cli.vault.settings_file import write_values
 
     # Before consent is given or anything is written.
     for key, value in changes.items():
-        checked_value(key, value)
+        if value is not None:
+            checked_value(key, value)
     subjects = [
         encoder_subject(str(changes[key]))
         for key in ("encoder.model", "search.reranker")
-        if key in changes
+        if changes.get(key) is not None
     ]
     backend = changes.get("llm.backend")
     if backend in ("openai", "ollama") and "llm.model" in changes:

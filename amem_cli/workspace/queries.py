@@ -111,8 +111,8 @@ class Queries(SharedVault):
         """The best notes for a query, then notes linked to them.
 
         Args:
-            min_score: leave out hits with a lower score. None: if no note is close to the query,
-                the hits are the nearest, and not `close`.
+            min_score: leave out hits with a lower score. None keeps those that are not `close` to
+                the query as well.
 
         Raises:
             UsageError: the query is empty.

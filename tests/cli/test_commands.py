@@ -109,6 +109,7 @@ def test_removing_a_note_takes_the_machines_links_and_tells_the_persons(
     assert second["links"][0]["reason"]
     amem("add", "See [[Lamination]] again.", "--title", "Reader", "--no-wait")
     removed = amem("rm", "Lamination", "--json").json
+    assert removed.pop("event").startswith("00")
     assert removed == {
         "path": first["path"],
         "unlinked": [second["path"]],

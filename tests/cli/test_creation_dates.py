@@ -71,6 +71,12 @@ def headers(folder: Path) -> dict[str, str]:
     }
 
 
+def newest(amem: Program, kind: str) -> str:
+    """The id of the last event of a kind."""
+    events = amem("history", "--json").json
+    return str([each["id"] for each in events if each["kind"] == kind][-1])
+
+
 def test_an_adopted_note_gets_the_day_on_which_it_was_made(amem: Program, notes: Path) -> None:
     assert amem("init", "v", "--adopt").code == 0
     amem.environment["AMEM_VAULT"] = str(notes)
@@ -107,6 +113,48 @@ def test_what_only_the_name_or_the_header_tells_is_known_before_amem_writes(
     amem.environment["AMEM_VAULT"] = str(notes)
     shown = amem("list", "--until", "2026-03-31").out
     assert "Seals" in shown and "2026-03-08" in shown and "Loose" not in shown
+
+
+def test_days_are_read_as_people_write_them(amem: Program, notes: Path) -> None:
+    days = {
+        "Eels.md": "---\ndate: 3.5.2024\n---\nEels migrate.\n",
+        "Gulls.md": "---\ncreated: May 3, 2024 2:30 PM\n---\nGulls nest.\n",
+        "Terns.md": '---\ncreated: "[[2024-05-03|Friday]]"\n---\nTerns fish.\n',
+        "2024/05/03.md": "Tides.\n",
+        "3.5.2024.md": "Kelp.\n",
+        "May 3rd, 2024.md": "Corals.\n",
+    }
+    for path, text in days.items():
+        write_note(notes, path, text)
+    write_note(notes, "Crabs.md", "---\ndate: 03/05/2024\n---\nCrabs moult.\n")
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(notes)
+    found = amem("list", "--since", "3 May 2024", "--until", "2024/05/03", "--json").json
+    assert {note["path"] for note in found} == set(days)
+    assert {note["created"][:10] for note in found} == {"2024-05-03"}
+    assert amem("update", "Eels", "--tag", "sea", "--no-llm").code == 0
+    assert "created: 2024-05-03T00:00:00\n" in (notes / "Eels.md").read_text()
+    assert amem("update", "Terns", "--tag", "sea", "--no-llm").code == 0
+    written = (notes / "Terns.md").read_text()
+    assert 'id: "20240503000000' in written and 'created: "[[2024-05-03|Friday]]"' in written
+
+
+def test_an_undated_note_keeps_its_day_when_its_first_change_or_its_removal_is_taken_back(
+    amem: Program, notes: Path
+) -> None:
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(notes)
+    note = notes / "Loose.md"
+    assert amem("evolve", "Loose", "--no-llm").code == 0
+    assert "id:" in note.read_text()
+    assert amem("undo", newest(amem, "process")).code == 0
+    assert note.read_text() == TEXTS["Loose.md"] and note.stat().st_mtime == COPIED
+    assert "2026-05-01  Loose" in amem("list").out
+    assert amem("rm", "Loose").code == 0 and not note.exists()
+    assert amem("undo", newest(amem, "remove")).code == 0
+    assert "2026-05-01  Loose" in amem("list").out
+    assert amem("update", "Loose", "--tag", "sea", "--no-llm").code == 0
+    assert 'id: "20260501014640' in note.read_text()
 
 
 def test_a_shallow_clone_tells_nothing_of_its_first_commit(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli import AgenticMemorySystem
+from amem_cli.errors import EXIT_FIXABLE
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.events import Event, NoteWrite
 from amem_cli.journal.files import JournalFolder
@@ -144,7 +145,29 @@ def test_a_command_that_fails_commits_what_it_did(amem: Program, repo: TestRepos
             stderr=subprocess.PIPE,
             check=False,
         )
-    assert done.returncode != 0
+    assert done.returncode == EXIT_FIXABLE
+    told = b"error: cannot write the output: No space left on device"
+    assert done.stderr.splitlines()[0] == told
+    assert subjects(repo)[0] == "amem: “Dough” described"
+    assert repo.status() == []
+
+
+def test_a_reader_that_has_left_keeps_no_note_from_being_described(
+    amem: Program, repo: TestRepository
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "amem_cli", "add", DOUGH, "--title", "Dough"],
+        cwd=amem.folder,
+        env={**os.environ, **amem.environment},
+        stdin=subprocess.DEVNULL,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
     assert subjects(repo)[0] == "amem: “Dough” described"
     assert repo.status() == []
 

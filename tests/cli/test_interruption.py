@@ -9,7 +9,6 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +26,11 @@ SIGNALLED = """
 import os, signal, time
 os.kill(os.getpid(), signal.{name})
 time.sleep(3600)
+"""
+SLOW = """
+import time
+time.sleep(3)
+raise ImportError("not here")
 """
 SIGNALLED_IN_NATIVE_CODE = """
 try:
@@ -94,13 +98,20 @@ def test_a_terminal_has_its_cursor_back(vault: Program) -> None:
     assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l")
 
 
-def test_a_terminal_shows_no_progress_where_there_is_nothing_to_do(vault: Program) -> None:
-    # Files that changed a moment ago are read again.
-    time.sleep(2.5)
+def test_a_terminal_shows_progress_only_where_something_takes_long(vault: Program) -> None:
     assert vault("index").code == 0
-    assert "reading notes" not in on_a_terminal(vault, "list")
     write_note(vault.folder / "v", "new.md", "bread\n")
+    assert "reading notes" not in on_a_terminal(vault, "list")
+    for number in range(6000):
+        (vault.folder / f"v/{number}.md").write_text("bread\n", encoding="utf-8")
     assert "reading notes" in on_a_terminal(vault, "list")
+
+
+def test_a_terminal_says_what_it_waits_for_before_anything_can_be_counted(vault: Program) -> None:
+    runtime = instead_of("onnxruntime", SLOW, vault)
+    shown = on_a_terminal(vault, "add", "bread", **runtime)
+    assert "embedding passages" in shown
+    assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l") > 0
 
 
 def test_an_interrupted_load_prepares_nothing_anew(vault: Program) -> None:

@@ -63,6 +63,13 @@ def test_amems_links_follow_at_the_next_command_that_writes(
     assert (vault / "notes/Tearing.md").read_bytes() == before
 
 
+def test_doctor_names_the_link_that_it_wrote(amem: Program, vault: Path) -> None:
+    (vault / "Lamination.md").rename(vault / "Butter.md")
+    fixed = amem("doctor", "--fix").out
+    assert "Rewrote [[Lamination]] as [[Butter]] in the links of notes/Tearing.md." in fixed
+    assert links_of(vault) == '- "[[Butter]]"'
+
+
 def test_a_note_with_an_id_is_followed_after_rename_and_edit_without_an_index(
     amem: Program, vault: Path
 ) -> None:

@@ -234,6 +234,29 @@ def test_a_search_says_if_nothing_is_close(vault: Program) -> None:
     assert (shown.code, "nothing close" in shown.out) == (0, False)
 
 
+def test_hits_that_are_not_close_are_a_line_each_below_the_good_ones(vault: Program) -> None:
+    for title, text in (
+        ("bread", "Sourdough bread needs a long rise."),
+        ("tax", "The tax office wants receipts."),
+        ("yeast", "Cells divide."),
+        ("stamp", "Ink on rubber."),
+    ):
+        (vault.folder / f"{title}.md").write_text(f"{text}\n")
+    query = ("search", "how long does bread rise", "-k", "6")
+    answer = vault(*query, "--json")
+    assert (answer.code, answer.json["problem"]) == (0, None)
+    direct = [hit for hit in answer.json["hits"] if hit["via"] is None]
+    assert [hit["title"] for hit in direct if hit["close"]] == ["bread"]
+    assert len(direct) == 6 and all(hit["score"] < 0.055 for hit in direct[1:])
+    shown = vault(*query)
+    assert shown.code == 0
+    lines = shown.out.splitlines()
+    below = lines.index("not close:")
+    assert lines[0].endswith("bread  bread.md")
+    assert [line[:5] for line in lines[below + 1 : below + 6]] == ["  ~ 0"] * 5
+    assert "not close" not in vault(*query, "--min-score", "0").out
+
+
 def test_words_found_exactly_are_close_and_so_is_an_id(vault: Program) -> None:
     text = '---\nid: "20240102030405"\n---\nMerle paid bill 48213 when the heat pump had failed.\n'
     (vault.folder / "pump.md").write_text(text)

@@ -42,6 +42,15 @@ def test_growth_is_told_by_month_with_a_persons_links(vault: Program) -> None:
     assert vault("stats", "--by", "year").code == 2
 
 
+def test_stats_and_graph_count_the_same_links(vault: Program) -> None:
+    note(vault.folder, "B", "2025-02-01", "Chess.")
+    write_note(vault.folder / "v", "A.md", '---\nlinks:\n  - "[[B]]"\n---\nSee [[B]].\n')
+    write_note(vault.folder / "v", "C.md", "See [[A]].\n")
+    told = vault("stats", "--json").json
+    assert (told["links"], told["machine_links"]) == (2, 0)
+    assert "3 notes, 2 links (0 by amem, 2 by you)" in vault("graph").out
+
+
 def test_the_links_of_amem_are_told_apart_and_lower_the_share_of_orphans(vault: Program) -> None:
     same = "Lamination of croissant dough needs butter at {} degrees, and rest in the cold."
     for number in range(2):

@@ -34,7 +34,38 @@ def test_the_list_of_commands_tells_each_in_a_whole_sentence(amem: Program) -> N
     assert "AMEM_VAULT" in told.split("--vault", 1)[1].split("--json")[0]
 
 
-@pytest.mark.parametrize("verb", ["get", "set"])
+def test_the_name_of_one_note_needs_no_quotes(amem: Program) -> None:
+    amem("init", "v")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    words = ["One", "note", "holds", "one", "idea"]
+    for verb in ("show", "history", "graph", "review"):
+        answer = amem(verb, *words)
+        assert answer.code == 0, (verb, answer.err)
+    assert "One note holds one idea" in amem("show", *words[:2], "--json", *words[2:]).out
+    assert amem("update", *words, "--add-tag", "idea", "--no-wait").code == 0
+    assert amem("rm", *words).code == 0
+    assert not (amem.folder / "v/notes/One note holds one idea.md").exists()
+
+
+@pytest.mark.parametrize("command", [["mv"], ["link"], ["evolve"], ["dedupe"]])
+def test_names_of_several_notes_need_quotes_and_the_error_says_so(
+    amem: Program, command: list[str]
+) -> None:
+    amem("init", "v")
+    answer = amem("--vault", "v", *command, "Linking", "beats", "filing")
+    assert answer.code in (1, 2)
+    assert "quotes" in answer.err.split("hint: ", 1)[1]
+
+
+def test_the_beginning_of_many_ids_says_how_many_and_names_a_few(amem: Program) -> None:
+    amem("init", "v")
+    answer = amem("--vault", "v", "show", "202")
+    assert answer.code == 1
+    assert "the ids of 16 notes begin with '202'" in answer.err
+    assert '"notes/A highlight is not yet a note.md"' in answer.err
+
+
+@pytest.mark.parametrize("verb", ["get", "set", "unset"])
 def test_a_mistyped_setting_names_the_nearest_one(amem: Program, verb: str) -> None:
     amem("init", "v")
     answer = amem("--vault", "v", "config", verb, "evolution.mod", *["off"] * (verb == "set"))
@@ -82,6 +113,38 @@ def test_another_name_of_a_property_takes_effect_with_the_command_that_is_named(
 def test_the_command_that_init_names_next_can_be_typed_as_it_stands(amem: Program) -> None:
     told = amem("init", "my vault").out
     assert told.rstrip().endswith(' && amem add "…"')
+
+
+def test_adopting_a_folder_names_the_command_that_works_on_its_notes(amem: Program) -> None:
+    folder = amem.folder / "my notes"
+    folder.mkdir()
+    for name in ("One", "Two"):
+        (folder / f"{name}.md").write_text(f"{name} walrus sleeps on the ice.\n")
+    first, step, *what = amem("init", "my notes", "--adopt").out.splitlines()
+    assert first == f"adopted {folder}: 2 notes"
+    assert step == f"next: cd '{folder}' && amem evolve --all"
+    told = " ".join(line.strip() for line in what)
+    assert told.startswith("gives these 2 notes keywords, tags, a context and links")
+    amem.environment["AMEM_VAULT"] = str(folder)
+    assert amem("evolve", "--all").code == 0
+    assert b"keywords" in (folder / "One.md").read_bytes()
+    assert "`amem undo --since today`" in told
+    assert amem("undo", "--since", "today").code == 0
+    assert (folder / "One.md").read_text() == "One walrus sleeps on the ice.\n"
+    (amem.folder / "empty").mkdir()
+    assert amem("init", "empty", "--adopt").out.endswith(' && amem add "…"\n')
+
+
+@pytest.mark.parametrize("command", [("rm", "a 3"), ("mv", "a 3", "other/")])
+def test_what_takes_a_note_away_says_how_to_have_it_back(
+    adopted: Program, command: tuple[str, ...]
+) -> None:
+    before = _contents(adopted)
+    last = adopted(*command).out.splitlines()[-1]
+    assert last.startswith("  to revert: amem undo 00")
+    assert "a 3.md" not in _contents(adopted)
+    assert adopted("undo", last.split()[-1]).code == 0
+    assert _contents(adopted) == before
 
 
 def _texts(amem: Program) -> list[str]:
@@ -195,10 +258,85 @@ def test_an_undo_says_how_to_have_everything_again(amem: Program) -> None:
     before = amem(*vault, "show", added["id"], "--raw").out
     undone = amem(*vault, "undo", "--since", "2000-01-01").out
     assert amem(*vault, "show", added["id"], "--raw").out != before
-    commands = undone.splitlines()[-1].removeprefix("to have it again: ").split(" && ")
-    for command in commands:
-        assert amem(*vault, *command.split()[1:]).code == 0, command
+    command = undone.splitlines()[-1].removeprefix("to have it again: ").split()[1:]
+    assert amem(*vault, *command).code == 0, command
     assert amem(*vault, "show", added["id"], "--raw").out == before
+
+
+@pytest.fixture
+def adopted(amem: Program) -> Program:
+    """Seven notes of a folder that was adopted, all processed."""
+    for number in range(7):
+        path = amem.folder / f"v/a {number}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"Walrus {number} sleeps on the ice of bay {number}.\n")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    assert amem("init", "v", "--adopt").code == 0
+    assert amem("evolve", "--all").code == 0
+    return amem
+
+
+def _contents(amem: Program) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (amem.folder / "v").glob("*.md")}
+
+
+def test_one_command_takes_back_an_undo_of_much_and_another_that_one(adopted: Program) -> None:
+    made = _contents(adopted)
+    told = adopted("undo", "--since", "2000-01-01").out
+    plain = _contents(adopted)
+    assert not any(b"keywords" in content for content in plain.values())
+    for expected in (made, plain, made):
+        last = told.splitlines()[-1]
+        assert last.startswith("to have it again: amem undo 00") and "&&" not in last
+        event = last.split()[-1]
+        told = adopted("undo", event).out
+        assert _contents(adopted) == expected
+        refused = adopted("undo", event)
+        (hint,) = [line for line in refused.err.splitlines() if line.startswith("hint: amem undo")]
+        assert hint.split()[3] == told.split()[-1]
+    assert adopted("undo", "--since", "2000-01-01", "--json").json["again"].startswith("00")
+
+
+def test_a_note_of_an_undo_of_much_can_be_brought_back_alone(adopted: Program) -> None:
+    made = _contents(adopted)
+    head = adopted("undo", "--since", "2000-01-01", "--json").json["again"]
+    undos = [each for each in adopted("history", "--json").json if each["kind"] == "undo"]
+    one = next(each for each in undos if each["id"] != head)
+    assert adopted("undo", one["id"]).code == 0
+    assert [name for name, content in _contents(adopted).items() if content == made[name]] == [
+        one["path"]
+    ]
+    assert adopted("undo", head).code == 0
+    assert _contents(adopted) == made
+
+
+def test_what_was_taken_back_is_made_again_with_the_command_that_evolve_names(
+    adopted: Program,
+) -> None:
+    assert adopted("evolve").err == ""
+    event = next(
+        each["id"] for each in adopted("history", "a 3", "--json").json if each["kind"] == "process"
+    )
+    taken = adopted("undo", event).out.split()[-1]
+    told = adopted("evolve")
+    assert told.out == "nothing is pending\n"
+    assert told.err == "to have made again what you took back: amem evolve 'a 3.md'\n"
+    assert adopted("undo", taken).code == 0
+    assert adopted("evolve").err == ""
+    assert adopted("undo", "--since", "2000-01-01").code == 0
+    assert adopted("evolve").err.rstrip().endswith("… and 4 more")
+    assert adopted("evolve", "a 3.md").code == 0
+    assert b"keywords" in _contents(adopted)["a 3.md"]
+    assert adopted("evolve").err == ""
+
+
+def test_an_undone_move_can_be_made_again(adopted: Program) -> None:
+    assert adopted("mv", "a 3", "other/").code == 0
+    event = adopted("history", "--json").json[-1]["id"]
+    again = adopted("undo", event).out.split()[-1]
+    assert "a 3.md" in _contents(adopted)
+    assert adopted("undo", again).code == 0
+    assert "a 3.md" not in _contents(adopted)
 
 
 def test_history_begins_with_what_happened_last(amem: Program) -> None:
@@ -236,3 +374,60 @@ def test_a_snippet_says_which_tasks_are_done(amem: Program) -> None:
         "--json",
     ).json["hits"]
     assert hit["snippet"] == "[x] call Huber [ ] pay Huber"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["search", "vacuum", "--mode", "keyword"],
+        ["ask", "what is a vault", "--no-llm"],
+        ["list"],
+        ["history"],
+        ["evolve", "--all", "--dry-run"],
+    ],
+)
+def test_a_number_of_results_is_asked_for_the_same_way_everywhere(
+    amem: Program, command: list[str]
+) -> None:
+    amem("init", "v")
+    answers = [amem("--vault", "v", *command, name, "2") for name in ("-k", "-n", "--limit")]
+    assert all(answer.code in (0, 1) for answer in answers), answers
+    assert len({answer.out for answer in answers}) == 1
+
+
+def test_a_setting_goes_back_to_its_default(amem: Program) -> None:
+    amem("init", "v")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    file = amem.folder / "v/.amem/config.toml"
+    before = file.read_text()
+    assert amem("config", "set", "evolution.max_links", "3").code == 0
+    told = amem("config", "get", "evolution.max_links")
+    assert (told.out, told.err) == ("3\n", "(vault; default 5)\n")
+    assert amem("config", "get", "evolution.max_links", "--json").json == {
+        "key": "evolution.max_links", "value": 3, "default": 5, "from": "vault",
+    }  # fmt: skip
+    back = amem("config", "unset", "evolution.max_links")
+    assert (back.code, back.out) == (0, "evolution.max_links = 5  (built-in)\n")
+    assert file.read_text() == before.replace("max_links = 5\n", "")
+    assert amem("config", "get", "evolution.max_links").err == "(built-in)\n"
+    # A second time there is nothing to remove, and the default holds as well.
+    assert amem("config", "unset", "evolution.max_links").out == back.out
+    assert amem("config", "set", "evolution.max_links", "4").code == 0
+    assert amem("config", "get", "evolution.max_links").out == "4\n"
+
+
+def test_without_the_vaults_setting_the_users_holds(amem: Program) -> None:
+    amem("init", "v")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    assert amem("config", "unset", "list.stale_days", "--user").out.endswith("365  (built-in)\n")
+    assert amem("config", "set", "list.stale_days", "9", "--user").code == 0
+    assert amem("config", "set", "list.stale_days", "7").code == 0
+    told = amem("config", "unset", "list.stale_days", "--json").json
+    assert (told["value"], told["from"]) == (9, "user")
+    (row,) = [
+        line for line in amem("config", "list").out.splitlines() if line.startswith("list.stale")
+    ]
+    assert row == "list.stale_days = 9  (user; default 365)"
+    forced = amem("config", "unset", "list.stale_days", "--user", AMEM_LIST_STALE_DAYS="8")
+    assert forced.out == "list.stale_days = 8  (environment)\n"
+    assert amem("config", "get", "list.stale_days").out == "365\n"

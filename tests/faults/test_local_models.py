@@ -34,7 +34,8 @@ from amem_cli.settings import Settings
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.tiny_gguf import CONTROL, write_tiny_gguf
-from tests.vaults import open_vault, tree_hashes
+from tests.faults.stand_ins import assert_model_took_over, assert_stood_in
+from tests.vaults import open_vault
 
 pytestmark = [
     pytest.mark.slow,
@@ -303,33 +304,36 @@ class KilledOnCue:
 
 
 @pytest.mark.parametrize("fault", ["SIGKILL", "SIGSEGV", "SIGSTOP"])
-def test_a_crash_leaves_the_note_as_it_was_and_the_batch_goes_on(
+def test_after_a_crash_the_analyzer_stands_in_and_the_batch_goes_on(
     tmp_path: Path, model: LlamaCppModel, fault: str
 ) -> None:
     ports, paths = vault_with_notes(tmp_path)
-    before = tree_hashes(tmp_path)
+    before = ports.vault.read(paths[0]).raw
     faulty = KilledOnCue(model, {1: FAULTS[fault]})
     outcomes = EvolveBatch(
         process_of(ports, faulty, deadline=10.0), paths, asked=True
     ).all_outcomes()
     assert [outcome.pending for outcome in outcomes] == [True] + [False] * 5
-    assert tree_hashes(tmp_path)[paths[0]] == before[paths[0]]
+    assert_stood_in(ports, paths[0], before)
     assert [note.path for note in ports.index.queue.pending()] == [paths[0]]
     again = EvolveBatch(process_of(ports, model), [paths[0]], asked=True).all_outcomes()
     assert not again[0].pending
     assert ports.index.queue.pending() == []
+    assert_model_took_over(ports, paths[0], before)
 
 
-def test_a_model_that_crashes_every_time_stops_the_batch_and_changes_nothing(
+def test_the_analyzer_stands_in_once_for_a_model_that_crashes_every_time(
     tmp_path: Path, model: LlamaCppModel
 ) -> None:
     ports, paths = vault_with_notes(tmp_path)
-    before = tree_hashes(tmp_path)
-    faulty = KilledOnCue(model, dict.fromkeys(range(1, 100), FAULTS["SIGKILL"]))
-    outcomes = EvolveBatch(process_of(ports, faulty), paths, asked=True).all_outcomes()
-    assert all(outcome.pending for outcome in outcomes)
-    assert faulty.requests == 3
-    assert tree_hashes(tmp_path) == before
+    before = {path: ports.vault.read(path).raw for path in paths}
+    for _ in range(2):
+        faulty = KilledOnCue(model, dict.fromkeys(range(1, 100), FAULTS["SIGKILL"]))
+        outcomes = EvolveBatch(process_of(ports, faulty), paths, asked=True).all_outcomes()
+        assert all(outcome.pending for outcome in outcomes)
+        assert faulty.requests == 3
+        for path in paths:
+            assert_stood_in(ports, path, before[path])
     assert children() == []
 
 

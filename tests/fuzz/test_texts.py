@@ -25,7 +25,7 @@ from amem_cli.markdown.links import (
 )
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.models.prompt_text import quote_as_data
-from amem_cli.notes.creation_date import date_in_name
+from amem_cli.notes.creation_date import date_in_name, date_in_text
 from amem_cli.notes.names import file_name, title_of
 from amem_cli.notes.note import parse_note
 from amem_cli.notes.passages import split_passages
@@ -139,6 +139,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "other targets": lambda text: retarget_links(text, lambda _: "Other (one)"),
     "redirected links": lambda text: redirected(text, lambda _: "Other (one)"),
     "day in a name": date_in_name,
+    "day in a property": date_in_text,
     "same text": lambda text: text_key(text, ("Name",)),
     "names alike": lambda text: (same_name(text, f"{text} 2"), same_series(text, f"{text} 3")),
     "merged text": lambda text: text_beyond(text, f"{text}\n\nmore"),

@@ -196,8 +196,10 @@ class _HeldByAnother(VaultFolder):
         self._name = name
         self.held: IO[bytes] | None = None
 
-    def write(self, path: str, content: bytes, *, expected: str | None) -> None:
-        super().write(path, content, expected=expected)
+    def write(
+        self, path: str, content: bytes, *, expected: str | None, modified_ns: int = 0
+    ) -> None:
+        super().write(path, content, expected=expected, modified_ns=modified_ns)
         if path == self._name and self.held is None:
             self.held = (self.root / path).open("ab")
 

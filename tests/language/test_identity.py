@@ -13,6 +13,13 @@ from amem_cli.language.dates import created_text, new_id, parse_moment
 
 MOMENT = datetime(2026, 3, 2, 15, 0, 4)
 offsets = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+# Ways to write 2 March 2026.
+WRITTEN_OUT = (
+    *("2026/03/02", "2026/3/2", "2026-3-2", "2026.03.02", "2026_03_02", "02.03.2026", "2.3.2026"),
+    *("2. 3. 2026", "2 March 2026", "02 Mar 2026", "2-Mar-2026", "2nd March, 2026", "2. März 2026"),
+    *("2 de marzo de 2026", "2 mars 2026", "March 2, 2026", "Mar. 2 2026", "March 2nd, 2026"),
+    *("Monday, March 2, 2026", "Montag, 2. März 2026"),
+)
 moments = st.datetimes(timezones=st.one_of(st.none(), offsets))
 
 
@@ -63,6 +70,12 @@ def test_few_questions_are_asked_where_many_ids_are_taken() -> None:
         ("2026-03-02T15:00:04+01", MOMENT.replace(tzinfo=timezone(timedelta(hours=1)))),
         ("202603021500", datetime(2026, 3, 2, 15)),
         ("20260302150004", MOMENT),
+        *((text, datetime(2026, 3, 2)) for text in WRITTEN_OUT),
+        ("2.3.2026 15:00", datetime(2026, 3, 2, 15)),
+        ("2026/03/02 9:05", datetime(2026, 3, 2, 9, 5)),
+        ("March 2, 2026 3:00 PM", datetime(2026, 3, 2, 15)),
+        ("March 2, 2026, 12:00:04 am", datetime(2026, 3, 2, 0, 0, 4)),
+        ("Mon, 02 Mar 2026 15:00:04 +0000", MOMENT.replace(tzinfo=timezone.utc)),
     ],
 )
 def test_moments_are_read(text: str, moment: datetime) -> None:
@@ -74,8 +87,12 @@ def test_moments_are_read(text: str, moment: datetime) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "yesterday", "2026", "2026-3-2", "2026-02-30", "2026-03-02T25:00", "202613021500"),
+        *("", "yesterday", "2026", "2026-13-2", "2026-02-30", "2026-03-02T25:00", "202613021500"),
         *("2026-03-02T15", "2026-03-02T15:00+25:00", "2026-03-02Z", "12:30", "2026030215000"),
+        # Nobody can tell which of the two is the month.
+        *("02/03/2026", "2/3/2026", "02-03-2026", "13/03/2026"),
+        *("2.3.26", "31.2.2026", "2 ma 2026", "2 jui 2026", "12 noon 2026", "March 2026"),
+        *("2.3.2026 25:00", "2.3.3026", "1.2.3.2026"),
     ],
 )
 def test_texts_that_are_no_moment(text: str) -> None:

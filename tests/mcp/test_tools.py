@@ -565,6 +565,18 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(many: Agent) -> None:
         many.call("explode")
 
 
+def test_an_agent_is_told_which_hits_are_merely_near(amem: Program, vault: Path) -> None:
+    write_note(vault, "bread.md", "Sourdough bread needs a long rise.")
+    write_note(vault, "tax.md", "The tax office wants receipts.")
+    with agent(amem) as me:
+        (search,) = [tool for tool in me.ask("list_tools").tools if tool.name == "search"]
+        assert "merely near" in search.description
+        found = me.ok("search", query="how long does bread rise")
+    assert found["problem"] is None
+    close = {hit["path"]: hit["close"] for hit in found["hits"]}
+    assert (close["bread.md"], close["tax.md"]) == (True, False)
+
+
 def test_words_alone_decide_where_no_encoder_can_be_had(amem: Program, vault: Path) -> None:
     amem.environment["AMEM_ENCODER_MODEL"] = "nobody/no-such-model"
     with agent(amem) as me:

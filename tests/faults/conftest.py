@@ -1,0 +1,36 @@
+"""What the tests of failing models share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
+
+KEY = "sk-SECRET0123456789abcdef"
+TEXT = "The croissant dough tore in lamination: the butter came from the fridge."
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        yield running
+
+
+@pytest.fixture
+def vault(amem: Program, server: ChatServer) -> Path:
+    """A vault that asks the server, as a person set it up."""
+    amem.environment |= {
+        "AMEM_LLM_BACKEND": "openai",
+        "AMEM_LLM_MODEL": "m",
+        "AMEM_LLM_BASE_URL": server.url,
+        "AMEM_LLM_DEADLINE_SECONDS": "60",
+        "AMEM_API_KEY": KEY,
+        "AMEM_STATE_DIR": str(amem.folder / "state"),
+        "AMEM_VAULT": str(amem.folder / "v"),
+    }
+    assert amem("init", "v").code == 0
+    return amem.folder / "v"
