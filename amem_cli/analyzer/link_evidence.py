@@ -373,7 +373,7 @@ def near_notes(
 def _without(
     excluded: Collection[str], limit: int, search: Callable[[int], dict[str, float]]
 ) -> dict[str, float]:
-    """The best of a search that are not excluded, at most `limit`; it is asked for more and more."""
+    """The best of a search, at most `limit`, without the excluded ones."""
     asked = limit
     while True:
         found = search(asked)

@@ -165,10 +165,25 @@ class MemorySteps:
         summary = self.index.notes.summary(note.path)
         dated = replace(note, created=summary.made) if summary else note
         is_dated = summary is None or bool(summary.created)
-        later = self._written_later(note.path, dated.created, is_dated=is_dated)
+        near = partial(near_notes, self.index, note.path, text, vector, weighed)
+
+        def is_later(path: str, made: str) -> bool:
+            # Files copied at once are linked in the order in which they are processed.
+            return made > dated.created or (
+                made == dated.created and not is_dated and path > note.path
+            )
+
+        later: frozenset[str] = frozenset()
+        nearest = near()
+        if any(is_later(each.path, each.created) for each in nearest):
+            # As if they had not been written yet: a vault that is processed at once gets the links
+            # that it would have got note by note.
+            outlines = self.index.notes.outlines()
+            later = frozenset(each.path for each in outlines if is_later(each.path, each.made))
+            nearest = near(later)
         older = [
             each
-            for each in near_notes(self.index, note.path, text, vector, weighed, later)
+            for each in nearest
             if is_linkable(each.path)
             # Nothing of a private note spreads: a link names it, a model repeats its words.
             and (note.private or not each.private)
@@ -196,17 +211,6 @@ class MemorySteps:
         by_path = {each.path: each for each in older if self._model_for(each) is not None}
         shown = [by_path[path] for path in plausible if path in by_path]
         return linking, self._link_question(note, vector, shown, plausible, linking, owned)
-
-    def _written_later(self, path: str, created: str, *, is_dated: bool) -> frozenset[str]:
-        """The notes that a note is not linked to: so a vault that is processed at once gets the
-        links that it would have got note by note."""
-        return frozenset(
-            each.path
-            for each in self.index.notes.outlines()
-            if each.path != path
-            # Files copied at once are linked in the order in which they are processed.
-            and (each.made > created or (each.made == created and not is_dated and each.path > path))
-        )
 
     def _link_question(
         self,
