@@ -18,11 +18,11 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import (
-    FOLLOWS,
     REMOVING,
     Event,
     NoteWrite,
     exactly_before,
+    follows_a_note,
     text_before,
 )
 from amem_cli.journal.provenance import (
@@ -155,16 +155,11 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
             # Links to a note that was removed or merged come back with the note alone.
             and event.cause not in removals
             # The note has its new name still. With the link itself this goes too, by the cascade.
-            and not _follows_a_note(event)
+            and not follows_a_note(event)
         ]
         if not chosen:
             raise SettingsError(f"amem changed nothing since {since}", hint="See `amem history`.")
         return _revert(ports, chosen, cascade=True, keep_edits=keep_edits, scope="since")
-
-
-def _follows_a_note(event: Event) -> bool:
-    # A model's reason may begin with any word.
-    return event.kind == "link" and not event.model and event.reason.startswith(FOLLOWS)
 
 
 def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:

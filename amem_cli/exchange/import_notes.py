@@ -30,7 +30,7 @@ from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.language.dates import created_text, local_moment
 from amem_cli.markdown.links import WikiLink, format_link, merge_tags, parse_link, retarget_links
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
-from amem_cli.notes.names import shortest_target
+from amem_cli.notes.names import resolve, shortest_target
 from amem_cli.notes.note import OWNED_FIELDS, Note, body_bytes, parse_note
 
 _VAGUE_RELATIONS = frozenset({"related", "relates to", "related to", "links to", "relates"})
@@ -106,7 +106,9 @@ class ImportDraft:
             return note_target(link, self._planned.path, to.path, self._plan.vault_names)
         other = names.other(link, source_path)
         if other is None:
-            self.unresolved.append(link.target)
+            # It may mean a note that the vault has already.
+            if resolve(link.target, self._planned.path, self._plan.vault_names) is None:
+                self.unresolved.append(link.target)
             return None
         path = self._copier.vault_path(other)
         only_one = bool(path) and self._copier.has_unique_name(path)

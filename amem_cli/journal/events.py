@@ -284,6 +284,12 @@ def text_before(raw: bytes, splice: Splice) -> bytes | None:
     return raw[: splice.offset] + splice.removed.encode("utf-8", "surrogatepass") + raw[end:]
 
 
+def follows_a_note(event: Event) -> bool:
+    """Whether an event only gives links the new name of the note that they lead to."""
+    # A model's reason may begin with any word.
+    return event.kind == "link" and not event.model and event.reason.startswith(FOLLOWS)
+
+
 def exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:
     """The whole file as it was, if it is as the splice left it."""
     if splice is None or hashlib.sha256(raw).hexdigest() != splice.sha_after:

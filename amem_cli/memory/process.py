@@ -358,7 +358,7 @@ class MemoryProcess:
             assert self.model is not None
             offline = replace(self, model=None, settings=replace(self.settings, trusted=False))
             analysis = offline._analyse(note, digest)
-            said = f"{error.message}; {ANALYZER} stands in, and the note waits for the model"
+            said = f"{error.message}; {ANALYZER} stands in"
             described = replace(analysis.description, problems=(said,))
             return replace(analysis, description=described, waits_for=self.model.name), error
 

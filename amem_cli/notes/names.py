@@ -236,6 +236,7 @@ _CONFLICT_PART = re.compile(rf"(?:{_CONFLICT.pattern})(?:-[A-Z0-9]{{7}}(?=\.))?"
 _LEFTOVER = re.compile(r".*~|[0-9]{4,5}|#.*#|~\$.*|\.~lock\..*|.*\.(?:tmp|sw[a-z]|part|crdownload)")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=\w{4})\.(?=\s)|[!?…](?=\s)|[。！？]")
+_CLAUSE_END = re.compile(r"[,;:](?=\s)|\s[–—(-](?=\s|\w)|[，；：、]")
 _LOOSE_END = " \t,;:.。、，；：-–—|"
 
 
@@ -262,8 +263,9 @@ def with_suffix(name: str, number: int) -> str:
 def title_of(content: str, limit: int = 60) -> str:
     """A title for a text without one: its heading, else its first sentence or line.
 
-    The heading is the one that opens the text, or the first of level 1. Without markup, cut between
-    words to at most `limit` characters; `Untitled` if the text has no words.
+    The heading is the one that opens the text, or the first of level 1. Without markup, at most
+    `limit` characters, cut after a clause or else after a word that can end one; `Untitled` if the
+    text has no words.
     """
     from amem_cli.markdown.plain_text import plain_text
 
@@ -272,7 +274,7 @@ def title_of(content: str, limit: int = 60) -> str:
     for text in (_heading(opening), prose, plain_text(opening)):
         line = next((line for line in text.split("\n") if _has_word(line)), "")
         end = _SENTENCE_END.search(line)
-        title = _cut(line[: end.end()] if end else line, limit).strip(_LOOSE_END)
+        title = _cut_title(line[: end.end()] if end else line, limit).strip(_LOOSE_END)
         if _has_word(title):
             return title
     return UNTITLED
@@ -359,6 +361,25 @@ def _without_full_stop(name: str) -> str:
 def _cut_bytes(text: str, limit: int) -> str:
     encoded = text.encode("utf-8", "replace")
     return _cut(text, len(encoded[:limit].decode("utf-8", "ignore")))
+
+
+def _cut_title(text: str, limit: int) -> str:
+    from amem_cli.language.words import is_stopword, sentences
+
+    if len(text) <= limit:
+        return text
+    # An abbreviation's full stop looks like a sentence's; short sentences end like that too.
+    first = next(iter(sentences(text)), text)
+    if len(first) <= limit:
+        return first
+    cut = _cut(text, limit)
+    clauses = [found.start() for found in _CLAUSE_END.finditer(cut) if found.start() > limit // 3]
+    if clauses:
+        return cut[: clauses[-1]]
+    whole = cut.split(" ")
+    while len(whole) > 1 and is_stopword(whole[-1].lower()):
+        whole.pop()
+    return " ".join(whole)
 
 
 def _cut(text: str, limit: int) -> str:

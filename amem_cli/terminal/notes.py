@@ -147,7 +147,10 @@ def show_outcome(
         mark = "" if outcome.pending or name in outcome.written else " (kept)"
         console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim"), one_line=cut))
     problems = list(outcome.problems) if verbose else _without_rejected_parts(outcome.problems)
+    advice = ""
     if brief:
+        if outcome.pending and len(problems) > 1:
+            advice = f"{problems.pop()} "
         problems = ["; ".join(problems)] if problems else []
         room = _MOST_LINES - 1 - len(rows) - len(problems) - outcome.pending
         for label, text in _brief_changes(outcome, max(1, room)):
@@ -158,7 +161,7 @@ def show_outcome(
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
         what = "asks the model again" if outcome.failed else "writes metadata and links"
-        console.print(Styled(("  pending  ", "yellow"), f"`amem evolve` {what}"))
+        console.print(Styled(("  pending  ", "yellow"), f"{advice}`amem evolve` {what}"))
 
 
 def _brief_changes(outcome: Outcome, room: int) -> list[tuple[str, str]]:

@@ -113,7 +113,9 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
         asked = len(server.requests)
     assert stopped.code == 3
     assert stopped.err.count("stopped: 3 notes in a row failed: ") == 1
-    assert len(stopped.err.splitlines()) == 2
+    # How long it still takes is told by the clock, from time to time.
+    said = [line for line in stopped.err.splitlines() if not line.startswith("processing: ")]
+    assert len(said) == 1
     assert asked < 40
     done = COUNT - stopped.json["pending"]
     assert 0 < done < 10

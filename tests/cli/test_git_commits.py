@@ -74,6 +74,17 @@ def test_adding_a_note_is_one_commit(amem: Program, repo: TestRepository) -> Non
     repo.git("fsck", "--strict")
 
 
+def test_a_link_that_follows_a_rename_is_not_told_as_a_link_of_the_new_note(
+    amem: Program, repo: TestRepository
+) -> None:
+    assert amem("add", DOUGH, "--title", "Dough", "--no-llm").code == 0
+    assert amem("add", YEAST, "--title", "Yeast", "--no-llm").code == 0
+    (repo.top / "notes/Dough.md").rename(repo.top / "notes/Paste.md")
+    added = amem("add", "The neighbour has a parrot.", "--title", "Parrot", "--json", "--no-llm")
+    assert added.json["links"] == []
+    assert subjects(repo)[0] == "amem: “Parrot” described, links of 1 note follow a rename"
+
+
 def test_an_import_is_one_commit(amem: Program, repo: TestRepository) -> None:
     lines = [json.dumps({"content": text, "title": text[:9]}) for text in (DOUGH, YEAST)]
     done = amem("import", "-", "--json", stdin="\n".join(lines))

@@ -84,6 +84,17 @@ def test_every_kind_is_recognised_and_comes_in_once(
     assert before == (tree_hashes(DATA / name) if before else {})
 
 
+def test_a_link_to_a_note_that_the_vault_has_is_not_called_broken(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "People/Lotte.md", "Plays the cello.\n")
+    synchronise(ports)
+    write_note(tmp_path / "source", "Music school.md", "With [[Lotte]], not with [[Nobody]].\n")
+    report = bring_in(ports, tmp_path / "source")
+    assert report.unresolved == [("Music school.md", "Nobody")]
+    assert "With [[Lotte]], not" in text_of(root, report.made[0].path)
+
+
 def test_obsidian_notes_keep_every_byte_of_their_text_and_properties(
     ports: VaultPorts, root: Path
 ) -> None:

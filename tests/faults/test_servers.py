@@ -245,6 +245,16 @@ def test_nobody_at_the_address_leaves_the_note_searchable_and_pending(
     assert amem("evolve").code == 0
 
 
+def test_a_model_that_fails_is_told_of_in_a_short_line_and_a_hint(
+    amem: Program, vault: Path, server: ChatServer
+) -> None:
+    gone = {"AMEM_LLM_BASE_URL": "http://127.0.0.1:9/v1"}
+    lines = amem("add", TEXT, "--title", "Torn", **gone).out.splitlines()
+    at = lines.index("  note     127.0.0.1: no connection; amem analyzer stands in")
+    hint = "  pending  Is the server running, and online? `amem evolve` asks the model again"
+    assert lines[at + 1 :] == [hint]
+
+
 def test_the_analyzer_stands_in_until_the_model_answers(
     amem: Program, vault: Path, server: ChatServer
 ) -> None:
@@ -253,7 +263,7 @@ def test_the_analyzer_stands_in_until_the_model_answers(
     assert added["pending"]
     assert added["keywords"]
     assert added["context"]
-    assert "amem analyzer stands in, and the note waits for the model" in added["problems"][0]
+    assert "; amem analyzer stands in" in added["problems"][0]
     note, history = vault / added["path"], amem("history").out
     first = note.read_text()
     # A second try in vain changes and records nothing.

@@ -41,9 +41,9 @@ globalThis.window = window;
 globalThis.document = window.document;
 const { default: mermaid } = await import("mermaid");
 mermaid.initialize({ startOnLoad: false, maxTextSize: 50000, maxEdges: 500 });
-const plain = (text) => text
-  .replace(/ﬂ°°(\\d+)¶ß/g, (_, code) => String.fromCodePoint(Number(code)))
-  .replace(/ﬂ°(\\w+)¶ß/g, "&$1;");
+// In one pass: a title may hold what looks like a placeholder itself.
+const plain = (text) => text.replace(/ﬂ°°(\\d+)¶ß|ﬂ°(\\w+)¶ß/g, (_, code, name) =>
+  code ? String.fromCodePoint(Number(code)) : `&${name};`);
 const read = async (text) => {
   const diagram = await mermaid.mermaidAPI.getDiagramFromText(text);
   const vertices = [...diagram.db.getVertices().values()].filter((each) => /^n/.test(each.id));

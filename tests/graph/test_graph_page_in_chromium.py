@@ -519,6 +519,8 @@ def test_each_link_is_counted_and_notes_of_one_title_are_told_apart(
     notes = {path: made_up_note(path, "index") for path in ("a/index.md", "b/index.md")}
     edges = (
         Edge("a/index.md", "b/index.md", "wikilink", "person"),
+        Edge("b/index.md", "a/index.md", "property", "person"),
+        # The same link again, as `amem stats` counts it.
         Edge("b/index.md", "a/index.md", "wikilink", "person"),
     )
     page = graph_page(Graph(notes, edges, ()), vault_name="v", clusters=[])

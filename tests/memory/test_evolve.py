@@ -227,7 +227,7 @@ def test_the_analyzer_stands_in_for_a_dead_model_and_the_note_stays_pending(tmp_
         path, asked=True
     )
     assert outcome.pending and outcome.failed
-    said = "gone; amem analyzer stands in, and the note waits for the model"
+    said = "gone; amem analyzer stands in"
     assert outcome.problems == (said, "start it")
     assert set(outcome.written) == {"keywords", "tags", "context"}
     assert list(ports.index.text.keyword_scores(["croissant"], 5)) == [path]

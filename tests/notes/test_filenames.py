@@ -147,6 +147,18 @@ def test_a_sequence_too_long_for_a_name_leaves_none_of_it() -> None:
         ("%% hidden %%\n![[pic.png]]\n\nwords", "words"),
         ("#\n***\n", "Untitled"),
         ("", "Untitled"),
+        (
+            "From 2027 the pivots of all clocks get Moebius 9010 instead of the old oil.",
+            "From 2027 the pivots of all clocks get Moebius 9010",
+        ),
+        (
+            "Decided: we take the used deck oven, because the new one costs twice as much.",
+            "Decided: we take the used deck oven",
+        ),
+        (
+            "The pipe is 9 cm short of it. This replaces [[Stove sweep]] of the year before last.",
+            "The pipe is 9 cm short of it",
+        ),
         ("word " * 40, " ".join(["word"] * 12)),
         ("字" * 100, "字" * 60),
         ("x" * 59 + "👨\u200d👩\u200d👧", "x" * 59),

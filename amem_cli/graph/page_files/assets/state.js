@@ -22,8 +22,10 @@ amem.makeState = (network) => {
       !state.hiddenMakers.has(link.by) && !state.hiddenRelations.has(link.relation);
     const pairs = network.pairs.map((pair) =>
       notes[pair.source] && notes[pair.target] && pair.links.some(linkShown));
-    const linkCount = network.links.filter((link) =>
-      notes[link.source] && notes[link.target] && linkShown(link)).length;
+    // Like amem stats: a link in the text and the same in the properties are one.
+    const linkCount = new Set(network.links.filter((link) =>
+      notes[link.source] && notes[link.target] && linkShown(link))
+      .map(({ source, target }) => `${source} ${target}`)).size;
     return { notes, pairs, linkShown, linkCount, count: notes.filter(Boolean).length };
   };
   let shown = visible();
