@@ -26,6 +26,7 @@ def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]
         "processed": rows("SELECT text_hash, note FROM processed"),
         "superseded": rows("SELECT source, target, relation FROM superseded"),
         "decisions": rows("SELECT * FROM decisions"),
+        "suggestions": rows("SELECT * FROM suggestions"),
     }
     for table, columns in (
         ("names", "key, alias"),
