@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from amem_cli.cli.files import ask_key, on_terminal
 from amem_cli.cli.session import LIMIT, Session, session_of
-from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.errors import AmemError, NotFoundError, UsageError
 from amem_cli.notes.note import RELATIONS, Relation
 from amem_cli.terminal.links import show_decided, show_link, show_links
 from amem_cli.workspace.documents import links_document
@@ -136,13 +136,13 @@ def _with(
 def _keep(
     workspace: Workspace, link: OpenLink, relation: Relation | None, decided: _Decided
 ) -> None:
-    workspace.link(link.source, link.target, relation=relation)
-    decided.kept.append(replace(link, relation=relation or link.relation))
+    if workspace.link(link.source, link.target, relation=relation):
+        decided.kept.append(replace(link, relation=relation or link.relation))
 
 
 def _reject(workspace: Workspace, link: OpenLink, decided: _Decided) -> None:
-    workspace.unlink(link.source, link.target)
-    decided.rejected.append(link)
+    if workspace.unlink(link.source, link.target):
+        decided.rejected.append(link)
 
 
 def _by_keys(
@@ -161,10 +161,14 @@ def _by_keys(
         choice = ask_key(output, f"{KEYS}   ({len(waiting) - number} left)", _KEYS)
         if choice == "q":
             break
-        if choice in "ky":
-            _keep(workspace, link, None, decided)
-        elif choice in "rn":
-            _reject(workspace, link, decided)
-        elif choice == "c":
-            key = ask_key(output, _RELATIONS, "1234567")
-            _keep(workspace, link, RELATIONS[int(key) - 1], decided)
+        try:
+            if choice in "ky":
+                _keep(workspace, link, None, decided)
+            elif choice in "rn":
+                _reject(workspace, link, decided)
+            elif choice == "c":
+                key = ask_key(output, _RELATIONS, "1234567")
+                _keep(workspace, link, RELATIONS[int(key) - 1], decided)
+        except AmemError as error:
+            # A note that cannot be written is no reason to leave the others.
+            output.notice(f"! {error.message}")

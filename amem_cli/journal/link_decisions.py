@@ -10,7 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from amem_cli.journal.events import Change, Event, LinkRecord, change_from_record, known_fields
+from amem_cli.journal.events import (
+    FOLLOWS,
+    Change,
+    Event,
+    LinkRecord,
+    change_from_record,
+    known_fields,
+)
 from amem_cli.journal.provenance import Provenance, effective_events, provenance
 from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, SUPERSEDING, MemoryLink, Note, Relation
 
@@ -99,8 +106,10 @@ def _made(events: Iterable[Event]) -> list[tuple[Event, LinkRecord]]:
             made |= {link.target: (event, link) for link in event.suggested}
         if event.links_before or event.kind == "undo":
             continue
+        is_moved = event.reason.startswith(FOLLOWS)
         for link in event.links:
-            if event.model or link.by == "person" or link.target not in made:
+            by_person = link.by == "person" and not is_moved
+            if event.model or by_person or link.target not in made:
                 made[link.target] = (event, link)
     return list(made.values())
 
@@ -157,8 +166,8 @@ def minimum_strength(
     return minimum if removals >= _LEAST_REMOVALS else min(minimum, usual)
 
 
-# Evidence below this does not support a link; half of what a new link needs, so that a link does
-# not come and go with every word.
+# Evidence below this does not support a link; far less than what a new link needs, so that a link
+# does not come and go with every word.
 FLOOR = USUAL_MINIMUM / 2
 # A smaller difference in strength changes nothing.
 _CLEAR = 0.2

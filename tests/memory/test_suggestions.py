@@ -141,6 +141,10 @@ def test_a_kept_one_is_the_owners_in_one_event_that_undo_takes_back(
     undo(ports, again)
     assert shown(ports) == set()
     assert [each.kept for each in learned_thresholds(ports.index).by_judge()] == [1]
+    # A link that follows a note to its new name was judged by the same as before.
+    move(ports, note_named(ports.index, "C"), "Cc")
+    assert b"[[Cc]]" in (tmp_path / "B.md").read_bytes()
+    assert [each.judge for each in learned_thresholds(ports.index).by_judge()] == [ANALYZER]
     rebuilt(tmp_path, ports)
 
 
