@@ -49,6 +49,8 @@ class Settings:
             out, in any currency; 0: costs are not shown.
         evolution_mode: `auto`, `review` (changes of older notes wait for a person) or `off`.
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
+        evolution_links: how sure the analyzer must be of a link that it writes: `careful`, `usual`
+            or `eager`. Weaker links are suggested.
         evolution_max_links: most links that the machine adds to one note.
         evolution_candidates: how many near notes the model is shown.
         evolution_feedback: `on` (links that you keep and remove decide how sure the machine must be
@@ -80,6 +82,9 @@ class Settings:
     llm_price_output: float = _within(0, 1_000_000, usual=0.0)
     evolution_mode: str = _one_of("auto", "review", "off")
     evolution_settle_seconds: float = _within(0, 86_400, usual=60.0)
+    evolution_links: str = field(
+        default="usual", metadata={"choices": ("careful", "usual", "eager")}
+    )
     evolution_max_links: int = _within(0, 20, usual=5)
     evolution_candidates: int = _within(1, 30, usual=8)
     evolution_feedback: str = _one_of("on", "off")

@@ -58,7 +58,8 @@ def test_search_finds_with_metadata_and_agentic_search_brings_neighbours(
     memory: AgenticMemorySystem,
 ) -> None:
     first = memory.add_note("Lamination of croissant dough needs butter at 14 degrees.")
-    second = memory.add_note("The croissant dough tore in lamination: butter at 10 degrees breaks.")
+    text = "The croissant dough tore in lamination: butter at 10 degrees breaks."
+    second = memory.add_note(text, links=[first])
     for text in ("Walrus colonies rest on ice.", "The train was late again.", "Chess openings."):
         memory.add_note(text)
     hits = memory.search("croissant", k=2)
@@ -223,3 +224,17 @@ def test_changed_settings_are_taken_up_and_broken_ones_are_told(
     assert len(memory.memories) == 2
     memory.add_note("Mud is cold.", title="Mud")
     assert (tmp_path / "vault/notes/Mud.md").is_file()
+
+
+def test_what_is_suggested_stands_beside_the_links(
+    memory: AgenticMemorySystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMEM_EVOLUTION_MAX_LINKS", "0")
+    first = memory.add_note("Lamination of croissant dough needs butter at 14 degrees.")
+    second = memory.add_note("The croissant dough tore in lamination: butter at 10 degrees breaks.")
+    for memory_id, other in ((first, second), (second, first)):
+        note = memory.read(memory_id)
+        assert note is not None and (note.links, note.suggested) == ([], [other])
+    memory.update(second, links=[first])
+    note = memory.read(second)
+    assert note is not None and (note.links, note.suggested) == ([first], [])

@@ -20,11 +20,13 @@ from amem_cli.index.sync import refresh, synchronise, text_hash
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.journal.provenance import is_worded
 from amem_cli.markdown.links import format_link
+from amem_cli.memory.outcome import ANALYZER
 from amem_cli.memory.plan import owned_link
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import RELATIONS, Note, Relation, body_bytes
+from amem_cli.search.suggestions import OpenLink, suggestions
 
 _CATEGORY = "category"
 
@@ -156,17 +158,20 @@ def link(
     source: NoteSummary,
     target: NoteSummary,
     *,
-    relation: Relation = "related",
+    relation: Relation | None = None,
     reason: str = "",
 ) -> bool:
     """Link a note to another as its owner; False if the owner's link exists.
 
-    A link that the machine made becomes the owner's, with its relation and reason unless new ones
-    are given. After an error nothing was written.
+    A link that the machine made or suggests becomes the owner's, with its relation and reason
+    unless new ones are given. After an error nothing was written.
+
+    Args:
+        relation: None is the machine's, or `related`.
     """
     if source.path == target.path:
         raise UsageError("a note cannot be linked to itself")
-    if relation not in RELATIONS:
+    if relation not in (None, *RELATIONS):
         raise UsageError(f"no relation {relation!r}", hint=f"One of: {', '.join(RELATIONS)}.")
     text = format_link(shortest_target(target.path, ports.index.names))
     with _draft(ports, source.path) as draft:
@@ -176,27 +181,41 @@ def link(
         made = owned_link(ports.index, draft.note, owned, target.path) if present else None
         if present and made is None:
             return False
-        record = LinkRecord(target.key, target.path, text, relation, 1.0, reason, by="person")
-        if made is not None:
-            record = replace(
-                record,
-                target=made.target,
-                text=made.text,
-                relation=relation if reason or relation != "related" else made.relation,
-                reason=reason or made.reason,
-            )
+        suggested = None if present else _suggestion(ports, source, target)
+        known = made or suggested
+        record = LinkRecord(
+            target=made.target if made else target.key,
+            path=target.path,
+            text=made.text if made else text,
+            relation=relation or (known.relation if known else "related"),
+            # The strength of a suggestion teaches how sure the machine must be.
+            strength=suggested.strength if suggested else 1.0,
+            reason=reason or (known.reason if known else ""),
+            by="person",
+        )
         event = new_event(ports, "edit", by="person", reason=reason, links=(record,))
-        if made is None:
-            draft.change({"links": [*links, text]}, event)
-        else:
+        if made is not None:
             draft.record(replace(event, links_before=(made,)))
+            return True
+        if suggested is not None:
+            event = replace(event, model=ANALYZER, review="accepted", reason=record.reason)
+        draft.change({"links": [*links, text]}, event)
     return True
 
 
-def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
-    """Remove the property link from one note to another, whoever made it; False if there is none.
+def _suggestion(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> OpenLink | None:
+    """What the machine suggests from one note to the other."""
+    ends = (source.path, target.path)
+    found = (each for each in suggestions(ports.index, source.path))
+    return next((each for each in found if (each.source.path, each.target.path) == ends), None)
 
-    The machine does not make it again. A link in the body is the author's text and stays.
+
+def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
+    """Remove the property link from one note to another, whoever made it, or reject that the
+    machine suggests one between them; False if there is neither.
+
+    The machine does not make or suggest it again. A link in the body is the author's text and
+    stays.
     """
     with _draft(ports, source.path) as draft:
         links = [
@@ -205,7 +224,18 @@ def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
             if note_of_link(ports, text, source.path) != target.path
         ]
         event = new_event(ports, "edit", by="person", reason="unlinked")
-        return draft.change({"links": links}, event)
+        if draft.change({"links": links}, event):
+            return True
+    one = _suggestion(ports, source, target) or _suggestion(ports, target, source)
+    if one is None:
+        return False
+    text = format_link(shortest_target(one.target.path, ports.index.names))
+    ends = (one.target.key, one.target.path, text)
+    rejected = LinkRecord(*ends, one.relation, one.strength, one.reason)
+    with _draft(ports, one.source.path) as draft:
+        event = new_event(ports, "reject", by="person", model=ANALYZER, reason=one.reason)
+        draft.record(replace(event, suggested=(rejected,)))
+    return True
 
 
 @dataclass(frozen=True, slots=True)

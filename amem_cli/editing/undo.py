@@ -42,7 +42,7 @@ from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 
 _BY_MEMORY = ("construct", "link", "evolve")
-_REVERSIBLE = (*_BY_MEMORY, "edit", "undo", *REMOVING)
+_REVERSIBLE = (*_BY_MEMORY, "edit", "undo")
 _HINTS = {
     "add": "`amem rm` takes back a whole note.",
     "reject": "A proposal that was turned down changed nothing.",
@@ -101,16 +101,20 @@ def undo(
                 f"all that event {event.id} did was taken back already",
                 hint="`amem history` names the events that bring it back.",
             )
-        chosen = [each for each in (event, *counting) if each.kind in _REVERSIBLE]
+        chosen = [each for each in (event, *counting) if _is_bare(each) or each.kind in _REVERSIBLE]
         if not any(
-            each.changes or each.splice or each.links_before or each.kind in REMOVING
-            for each in chosen
+            each.changes or each.splice or each.links_before or _is_bare(each) for each in chosen
         ):
             raise SettingsError(
                 f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
             )
         scope = "merge" if event.kind == "merge" else event.scope
         return _revert(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
+
+
+def _is_bare(event: Event) -> bool:
+    """Whether the event changed no note as it is now: a removal, or the word on a suggestion."""
+    return event.kind in REMOVING or (event.kind != "process" and bool(event.suggested))
 
 
 def _moved_back(ports: VaultPorts, event: Event) -> Undone:
@@ -326,7 +330,10 @@ class _Drafts:
             record = replace(record, links=tuple(link for link in owned if link.text in gone))
         raw = None if blocked else exactly_before(draft.raw, event.splice)
         if raw is None and not event.changes:
-            if event.links_before:
+            if event.suggested:
+                # A decision on a suggestion is in the journal alone.
+                draft.record(replace(record, suggested=event.suggested))
+            elif event.links_before:
                 self._revert_records(draft, event, record, history)
             else:
                 self._revert_text(draft, event, record, history)

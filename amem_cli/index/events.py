@@ -38,6 +38,8 @@ _SOURCE = _PATH.format("d.source", f"iif({_LOST_ITS_ID}, d.path, d.source)")
 _TARGET = _PATH.format("d.target", "d.target")
 
 
+# What follows from a note's events for its links.
+_OF_LINKS = ("superseded", "decisions", "suggestions")
 _TOTALS = (
     "count(DISTINCT note), coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),"
     " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0) FROM events"
@@ -64,6 +66,20 @@ class DecidedLink(NamedTuple):
     source: str
     target: str
     decision: LinkDecision
+
+
+class SuggestedLink(NamedTuple):
+    """A link that the last memory process of the note at path `source` suggests.
+
+    Attributes:
+        target: id of the other note, or its path if it had no id.
+    """
+
+    source: str
+    target: str
+    relation: str
+    strength: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +144,7 @@ class IndexEvents:
     def clear(self) -> None:
         """Forget the whole journal."""
         # Not usage and attempts, which only the index holds.
-        for table in ("events", "processed", "stand_ins", "superseded", "decisions", "journals"):
+        for table in ("events", "processed", "stand_ins", *_OF_LINKS, "journals"):
             self._file.rows(f"DELETE FROM {table}")  # noqa: S608
 
     def journal_positions(self) -> Mapping[str, str]:
@@ -202,8 +218,8 @@ class IndexEvents:
 class IndexLinkHistory:
     """What the journal says of links: why they were made, and what a person decided.
 
-    Superseding links and decisions have their own tables, so that nothing reads the whole journal
-    for them. Most vaults have few or none.
+    Superseding links, decisions and suggestions have their own tables, so that nothing reads the
+    whole journal for them.
     """
 
     def __init__(self, file: Database, links: IndexLinks) -> None:
@@ -259,6 +275,23 @@ class IndexLinkHistory:
             for source, target, key, judge, strength, kept, *rest in self._file.rows(sql, (limit,))
         ]
 
+    def suggested(self, keys: Sequence[str] | None = None) -> list[SuggestedLink]:
+        """What the last memory process of each note suggests: of and to a note (by its id and
+        paths), or all. Some may be linked, rejected or gone since."""
+        # A note that got its id after the process is known to it by its path.
+        sql = (
+            "SELECT n.path, s.target, s.relation, s.strength, s.reason FROM suggestions s"
+            " JOIN notes n ON n.id = s.source OR n.path = s.source WHERE NOT EXISTS(SELECT 1"
+            " FROM events e WHERE e.note IN (n.id, n.path) AND e.event > s.event"
+            " AND e.kind = 'process')"
+        )
+        order = " ORDER BY s.strength DESC, n.path, s.target"
+        if keys is None:
+            return [SuggestedLink(*row) for row in self._file.rows(sql + order)]
+        among = "(SELECT value FROM json_each(?1))"
+        sql += f" AND (s.source IN {among} OR s.target IN {among})"
+        return [SuggestedLink(*row) for row in self._file.rows(sql + order, (json.dumps(keys),))]
+
     def unlinked(self, path: str) -> set[str]:
         """Paths of the notes whose link to or from a note a person removed."""
         same = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
@@ -292,17 +325,22 @@ class IndexLinkHistory:
         from amem_cli.journal.provenance import provenance
 
         events = self._events_of(note)
-        for table in ("superseded", "decisions"):
+        for table in _OF_LINKS:
             self._file.rows(f"DELETE FROM {table} WHERE source = ?", (note,))  # noqa: S608
         for link in provenance(events).links.values():
             if link.relation in SUPERSEDING:
-                values = (note, link.target, link.relation)
-                self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?)", values)
+                row = (note, link.target, link.relation)
+                self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?)", row)
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
         for decision in link_decisions(events):
             row = (note, path, *astuple(decision))
             self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        for event in [each for each in events if each.kind == "process"][-1:]:
+            for link in event.suggested:
+                values = (note, link.target, link.relation, link.strength, link.reason, event.id)
+                sql = "INSERT OR REPLACE INTO suggestions VALUES(?, ?, ?, ?, ?, ?)"
+                self._file.rows(sql, values)
 
 
 class IndexQueue:

@@ -89,6 +89,8 @@ class Event:
         links: records of links as the event left them.
         links_before: former records of links that the event changed, or removed for lack of
             evidence; the link of a rejected proposal.
+        suggested: links too weak to write: those of the note from this run on (`process`), or the
+            one that a person rejected (`reject`) or does not reject any more (`undo`).
         seconds: wall time of the model calls behind the event.
         review: `accepted` or `edited` if a person decided on a proposal.
         proposed: what a rejected proposal would have changed.
@@ -109,6 +111,7 @@ class Event:
     changes: tuple[Change, ...] = ()
     links: tuple[LinkRecord, ...] = ()
     links_before: tuple[LinkRecord, ...] = ()
+    suggested: tuple[LinkRecord, ...] = ()
     splice: Splice | None = None
     model: str = ""
     prompt: str = ""
@@ -248,6 +251,7 @@ _PARTS: Mapping[str, Callable[[Any], Any]] = {
     "proposed": change_from_record,
     "links": _link_record,
     "links_before": _link_record,
+    "suggested": _link_record,
     "problems": str,
     "known": str,
 }

@@ -165,6 +165,7 @@ RELATED = {
             "from": NAME.of("source").about("path of the note at the other end of the link"),
         }
     ),
+    **json.within("view", json.pick(json.NOTE, ("suggested",))),
     "truncated": FLAG,
 }
 
@@ -172,7 +173,12 @@ RELATED = {
 def _related(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     root, limit = workspace.note(given["note"]), given["limit"]
     related = workspace.related(root, depth=given["depth"], limit=limit + 1)
-    return {"note": root, "related": related[:limit], "truncated": len(related) > limit}
+    return {
+        "note": root,
+        "related": related[:limit],
+        "view": workspace.show(root, counts=False),
+        "truncated": len(related) > limit,
+    }
 
 
 LISTED = {

@@ -130,7 +130,11 @@ def ask_for_links(
             break
         links = _kept(checked.links, question)
         step = Step(model.name, made_by, use)
-        return replace(checked, links=links, step=step, problems=problems)
+        # What the model was shown and did not link, it does not suggest either.
+        seen = {one.path for one in question.candidates[:MOST_SHOWN]}
+        others = (*question.by_analyzer.links, *question.by_analyzer.suggested)
+        suggested = tuple(link for link in others if link.target not in seen)
+        return replace(checked, links=links, suggested=suggested, step=step, problems=problems)
     else:
         problems = (f"links: {fault}; the analyzer's links are kept",)
     # If the answer shows that the model cannot judge, the analyzer decides.

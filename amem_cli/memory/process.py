@@ -28,6 +28,7 @@ from amem_cli.errors import (
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
+from amem_cli.journal.link_decisions import SUGGESTED_FROM
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.memory.learn import LearnedThresholds, learned_thresholds
@@ -46,6 +47,7 @@ from amem_cli.memory.relink import with_links_updated
 from amem_cli.models.ports import UnavailableModel
 from amem_cli.notes.names import is_linkable
 from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note, parse_note
+from amem_cli.search.suggestions import suggestions
 
 if TYPE_CHECKING:
     from amem_cli.analyzer.link_evidence import LinkCandidate
@@ -190,24 +192,25 @@ class MemorySteps:
             and not owned.declined & {each.key, each.path}
             and each.path not in unlinked
         ]
-        if not older or not self.settings.max_links:
+        if not older:
             return Linking(), None
-        suggestions = partial(
-            link_suggestions,
+        likely = link_suggestions(
             dated,
             older,
             document_frequency=partial(self.index.text.document_frequency, excluded=later),
             total=self.index.notes.count() - len(later),
+            limit=len(older),
+            minimum=min(self.settings.plausible, SUGGESTED_FROM),
         )
         minimum = self.learned.minimum(ANALYZER)
-        suggested = suggestions(limit=self.settings.max_links, minimum=minimum)
+        made = [link for link in likely if link.strength >= minimum][: self.settings.max_links]
+        weaker = (link for link in likely if link.strength >= SUGGESTED_FROM and link not in made)
         alike = [each for each in older if each.private == note.private]
-        offline = superseded_contexts(note, suggested, alike)
-        linking = Linking(tuple(suggested), tuple(offline))
-        if not self.settings.trusted or self._model_for(note) is None:
+        offline = superseded_contexts(note, made, alike)
+        linking = Linking(tuple(made), tuple(offline), suggested=tuple(weaker))
+        if not (self.settings.trusted and self.settings.max_links and self._model_for(note)):
             return linking, None
-        weaker = suggestions(limit=len(older), minimum=self.settings.plausible)
-        plausible = {link.target: link for link in weaker}
+        plausible = {one.target: one for one in likely if one.strength >= self.settings.plausible}
         by_path = {each.path: each for each in older if self._model_for(each) is not None}
         shown = [by_path[path] for path in plausible if path in by_path]
         return linking, self._link_question(note, vector, shown, plausible, linking, owned)
@@ -365,7 +368,7 @@ class MemoryProcess:
     def _analyse(self, note: Note, text_hash: str) -> NoteAnalysis:
         index, settings = self.ports.index, self.settings
         owned = provenance_of(index, note.id or note.path)
-        learned = learned_thresholds(index, learn=settings.learn)
+        learned = learned_thresholds(index, settings.learn, settings.written_from)
         steps = MemorySteps(index, self.encoder, self.model, settings, learned)
         events = index.events.read(note.id or note.path) if self.model is not None else []
         replaced = stand_in_fields(note, owned, events)
@@ -490,4 +493,10 @@ def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
         target = ports.index.notes.summary(record.path)
         title, relation = target.title if target else record.path, cast("Relation", record.relation)
         links.append(NewLink(key, record.path, title, relation, record.reason, record.strength))
-    return replace(waiting_outcome(ports, path, (), pending=False), links=tuple(links))
+    outcome = waiting_outcome(ports, path, (), pending=False)
+    suggested = tuple(
+        NewLink(to.key, to.path, to.title, each.relation, each.reason, each.strength)
+        for each in suggestions(ports.index, path)
+        if (to := each.target).path != path
+    )
+    return replace(outcome, links=tuple(links), suggested=suggested)

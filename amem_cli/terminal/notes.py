@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.terminal.output import Styled
+from amem_cli.terminal.output import Styled, plural
 from amem_cli.workspace.documents import CITATION, document
 
 if TYPE_CHECKING:
@@ -153,15 +154,24 @@ def show_outcome(
             advice = f"{problems.pop()} "
         problems = ["; ".join(problems)] if problems else []
         room = _MOST_LINES - 1 - len(rows) - len(problems) - outcome.pending
+        room -= bool(outcome.suggested)
         for label, text in _brief_changes(outcome, max(1, room)):
             console.print(Styled((f"  {label:<9}", "cyan"), text, one_line=cut))
     else:
         _show_changes(console, outcome)
+    if outcome.suggested:
+        console.print(Styled(("  weaker   ", "cyan"), suggestion_line(outcome), one_line=cut))
     for problem in problems:
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
         what = "asks the model again" if outcome.failed else "writes metadata and links"
         console.print(Styled(("  pending  ", "yellow"), f"{advice}`amem evolve` {what}"))
+
+
+def suggestion_line(outcome: Outcome) -> str:
+    """How many links are suggested, and the command that decides on them."""
+    name = shlex.quote(on_one_line(outcome.title))
+    return f"{plural(len(outcome.suggested), 'suggestion')}: amem links {name}"
 
 
 def _brief_changes(outcome: Outcome, room: int) -> list[tuple[str, str]]:
@@ -293,6 +303,15 @@ def show_note(console: Console, view: NoteView) -> None:
                 told.append(said)
                 parts += [(said[0], "magenta"), f"  {record.reason}" if record.reason else ""]
         console.print(Styled(*parts))
+    if view.suggested:
+        console.print()
+        console.print(Styled(("may belong to", "cyan"), ("  `amem links` decides", "dim")))
+    for each in view.suggested:
+        other = each.other(summary.path)
+        arrow = "⇢ " if other is each.target else "⇠ "
+        console.print(
+            Styled((arrow, "cyan"), (on_one_line(other.title), "bold"), f"  {each.reason}")
+        )
 
 
 _MAX_LOOKED_AT = 3

@@ -163,7 +163,7 @@ class EvolveReport:
     def note(self, outcome: Outcome, hidden: Hidden) -> None:
         """Print one note while the progress is `hidden`, or count it."""
         self._totals["described"] += bool(outcome.written)
-        for name in ("links", "evolved", "proposed"):
+        for name in ("links", "suggested", "evolved", "proposed"):
             self._totals[name] += len(getattr(outcome, name))
         text = ""
         if self.output.as_json:
@@ -229,6 +229,8 @@ class EvolveReport:
     def _summary(self) -> str:
         verb, totals = "would be processed" if self.dry_run else "processed", self._totals
         parts = [f"{totals['described']} described", plural(totals["links"], "link") + " made"]
+        if totals["suggested"]:
+            parts.append(f"{totals['suggested']} suggested (amem links)")
         if totals["evolved"]:
             parts.append(plural(totals["evolved"], "older note") + " evolved")
         if totals["proposed"]:

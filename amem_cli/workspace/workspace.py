@@ -140,26 +140,6 @@ class Workspace(Queries):
 
         return waiting_outcome(self.ports, path, problems, pending=pending)
 
-    def visible_outcome(self, outcome: Outcome) -> Outcome:
-        """The outcome without the notes that the caller does not see."""
-        hidden = self.hidden()
-        if not hidden:
-            return outcome
-        return replace(
-            outcome,
-            links=tuple(link for link in outcome.links if link.path not in hidden),
-            changed_links=tuple(
-                link for link in outcome.changed_links if not {link.source, link.target} & {*hidden}
-            ),
-            evolved=tuple(note for note in outcome.evolved if note.path not in hidden),
-            proposed=tuple(
-                proposal
-                for proposal in outcome.proposed
-                if proposal.path not in hidden
-                and not (proposal.link_change and proposal.link_change.target in hidden)
-            ),
-        )
-
     def _duplicates(self, path: str) -> tuple[Duplicate, ...]:
         from amem_cli.duplicates.compare import duplicates_of
 
@@ -307,10 +287,13 @@ class Workspace(Queries):
         source: NoteSummary,
         target: NoteSummary,
         *,
-        relation: Relation = "related",
+        relation: Relation | None = None,
         reason: str = "",
     ) -> bool:
         """Link a note to another as its owner; False if that link is there already.
+
+        What amem made or suggests becomes the owner's, as it is unless a relation or reason is
+        given.
 
         Raises:
             UsageError: the notes are one and the same, or the relation is unknown.
@@ -322,7 +305,8 @@ class Workspace(Queries):
             return link(self.ports, source, target, relation=relation, reason=reason)
 
     def unlink(self, source: NoteSummary, target: NoteSummary) -> bool:
-        """Remove a property link, whoever made it; False if there is none."""
+        """Remove a property link, whoever made it, or reject a suggestion; False if there is
+        neither."""
         from amem_cli.editing.edit import unlink
 
         with self.writing():

@@ -177,7 +177,7 @@ def test_the_graph_is_told_and_exported(amem: Program, vault: Path) -> None:
     assert len(paths) == 17
     assert all(edge["source"] in paths and edge["target"] in paths for edge in graph["edges"])
     assert set(graph["edges"][0]) == {
-        "source", "target", "kind", "by", "relation", "strength", "reason",
+        "source", "target", "kind", "by", "relation", "strength", "reason", "suggested",
     }  # fmt: skip
     assert amem("graph", "Structure notes are entrances", "--depth", "1").out.count("──") > 3
 

@@ -14,6 +14,7 @@ from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import format_link
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import parse_note
@@ -31,7 +32,8 @@ def linked_vault(root: Path) -> tuple[VaultPorts, str, str]:
     new = add(ports, NewNote(NEW, title="Tearing"))
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
-    outcome = MemoryProcess(ports, encoder, None).run(new, asked=True)
+    settings = ProcessSettings(written_from=0.3)
+    outcome = MemoryProcess(ports, encoder, None, settings).run(new, asked=True)
     assert [link.path for link in outcome.links] == [old]
     return ports, old, new
 

@@ -39,7 +39,8 @@ def process_of(
     synchronise(ports)
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
-    return MemoryProcess(ports, encoder, model, ProcessSettings(trusted=trusted))
+    settings = ProcessSettings(trusted=trusted, written_from=0.3)
+    return MemoryProcess(ports, encoder, model, settings)
 
 
 def add_old(ports: VaultPorts, **given: object) -> str:

@@ -44,7 +44,8 @@ def run(
 ) -> Outcome:
     synchronise(ports)
     embed_missing(ports, FakeEncoder())
-    given = ProcessSettings(trusted=model is not None, **settings)  # type: ignore[arg-type]
+    settings = {"trusted": model is not None, "written_from": 0.3, **settings}
+    given = ProcessSettings(**settings)  # type: ignore[arg-type]
     process = MemoryProcess(ports, FakeEncoder(), model, given)
     return process.run(note_named(ports.index, title).path, asked=True)
 
