@@ -93,7 +93,7 @@ def test_undo_says_in_words_what_it_took_back(amem: Program) -> None:
     amem("--vault", "v", "add", "--no-llm", "I read new notes on Friday, not on Sunday evening.")
     answer = amem("--vault", "v", "undo", "--since", "2000-01-01")
     assert answer.code == 0, answer.err
-    assert "took back the keywords, tags and context of notes/" in answer.out
+    assert "took back the keywords of notes/" in answer.out
     assert "construct" not in answer.out
 
 
@@ -124,7 +124,7 @@ def test_adopting_a_folder_names_the_command_that_works_on_its_notes(amem: Progr
     assert first == f"adopted {folder}: 2 notes"
     assert step == f"next: cd '{folder}' && amem evolve --all"
     told = " ".join(line.strip() for line in what)
-    assert told.startswith("gives these 2 notes keywords, tags, a context and links")
+    assert told.startswith("gives these 2 notes keywords, tags and links")
     amem.environment["AMEM_VAULT"] = str(folder)
     assert amem("evolve", "--all").code == 0
     assert b"keywords" in (folder / "One.md").read_bytes()
