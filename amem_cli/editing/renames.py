@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 from functools import cache
-from pathlib import PurePosixPath
 
 from amem_cli.errors import AmemError
 from amem_cli.index.draft import NoteDraft, id_is_shared, new_event, provenance_of
@@ -70,15 +69,20 @@ def context_after_rename(context: str, former: str, title: str) -> str:
     return f"{title}{context[len(former) :]}" if context.startswith(f"{former}: ") else context
 
 
+def stem_of(path: str) -> str:
+    """A note's file name without its ending: its title, unless the note spells out another."""
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
 def _update_context(ports: VaultPorts, former: str, path: str) -> bool:
     """Let the machine's context of a note that was renamed begin with the new name."""
-    summary, stem = ports.index.notes.summary(path), PurePosixPath(former).stem
-    if summary is None or context_after_rename(summary.context, stem, "") == summary.context:
+    summary, title = ports.index.notes.summary(path), stem_of(former)
+    if summary is None or context_after_rename(summary.context, title, "") == summary.context:
         return False
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
         note = draft.note
-        context = context_after_rename(note.context, stem, note.title)
+        context = context_after_rename(note.context, title, note.title)
         owned = provenance_of(ports.index, note.id or path)
         event = new_event(ports, "evolve", reason=f"{FOLLOWS}the note to the new name")
         if note.context != owned.context or not draft.change({"context": context}, event):

@@ -83,7 +83,8 @@ def outdated_fields(
     if not processed or [*processed.values()][-1].text_hash == text_hash:
         return []
     described = [each for each in effective_events(events) if each.kind == "construct"]
-    run = processed.get(described[-1].cause) if described else None
+    # A value that came with another note's evolution was written for a text processed before.
+    run = processed.get(described[-1].cause if described else next(iter(processed)))
     if run is not None and len(run.sketch) == 2 * _SLOTS:
         is_outdated = sketch_likeness(run.sketch, text_sketch(note.body)) < LEAST_LIKENESS
     else:

@@ -66,6 +66,16 @@ def test_a_journal_without_sketches_tells_by_the_keywords(body: str, fields: lis
     assert outdated_fields(note, provenance(events), events, "new") == fields
 
 
+def test_a_context_that_another_note_gave_goes_with_the_text() -> None:
+    change = Change("context", "", "Since Monday it holds no more.")
+    run = Event("1", "", "process", note="n", text_hash="old", sketch=text_sketch("The replica."))
+    events = [run, Event("2", "", "evolve", note="n", cause="0", changes=(change,))]
+    note = Note("n.md", "n", "Monday", "A night train to Rome.", context=change.after)
+    assert outdated_fields(note, provenance(events), events, "new") == ["context"]
+    same = Note("n.md", "n", "Monday", "The  replica", context=change.after)
+    assert outdated_fields(same, provenance(events), events, "new") == []
+
+
 def test_a_text_that_was_processed_is_not_outdated() -> None:
     events = described("")
     note = Note("n.md", "n", "Monday", "Other.", keywords=("dead tuples", "replica"))
