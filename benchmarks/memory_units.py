@@ -132,7 +132,10 @@ def cost_units(steps: tuple[Step, ...]) -> dict[str, Rows]:
     for step in steps:
         use = step.outcome.use
         counts = use.calls, use.prompt_tokens, use.answer_tokens
-        replaced = sum("analyzer" in problem for problem in step.outcome.problems)
+        replaced = sum(
+            problem.endswith((" wrote it instead", " left empty"))
+            for problem in step.outcome.problems
+        )
         rows.append([*map(float, counts), use.seconds, step.seconds, float(replaced)])
     units = {"notes": rows}
     for name in sorted({each.step for step in steps for each in step.exchanges}):

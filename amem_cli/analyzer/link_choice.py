@@ -293,16 +293,20 @@ _LONGEST_CONTEXT = 240
 def superseded_contexts(
     note: Note, links: Sequence[MemoryLink], candidates: Sequence[LinkCandidate]
 ) -> list[Evolution]:
-    """Contexts of the candidates that the links supersede, closed with a clause that says so."""
+    """Contexts of the candidates that the links supersede, closed with a clause that says so, which
+    is all of it where there was none."""
     contexts = {candidate.path: candidate.context for candidate in candidates}
     changes = []
     for link in links:
         context = contexts.get(link.target)
+        if link.relation != "supersedes" or context is None:
+            continue
         # One that names the new note already stays as it is.
-        if link.relation == "supersedes" and context and fold(note.title) not in fold(context):
-            form = phrases_in(detect_language(context))["superseded_since"]
+        if not context or fold(note.title) not in fold(context):
+            form = phrases_in(detect_language(context or note.body))["superseded_since"]
             closing = form.format(date=note.created[:10], title=_quotable(note.title))
-            closed = context.rstrip(" .。") + closing
+            alone = closing.lstrip(" —")
+            closed = context.rstrip(" .。") + closing if context else alone[0].upper() + alone[1:]
             if note.created and len(closed) <= _LONGEST_CONTEXT:
                 changes.append(Evolution(link.target, context=closed, reason=link.reason))
     return changes

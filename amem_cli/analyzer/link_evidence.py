@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from amem_cli.analyzer.analyzer import general_names
 from amem_cli.analyzer.keywords import candidate_phrases, is_everyday
 from amem_cli.data import word_set
 from amem_cli.index.records import NoteSummary
@@ -139,7 +138,6 @@ def _unjoined(text: str) -> str:
 _MAX_TERMS = 120
 _RELATIVES = 3
 _RAREST = 4.0
-_A_HANDFUL = 8
 _KIND_WEIGHT = {"name": 1.25, "code": 1.2, "noun": 1.0, "word": 0.8, "cjk": 0.6, "everyday": 0.3}
 
 
@@ -322,9 +320,7 @@ def _likeness(one: set[str], other: set[str]) -> float:
 def _shared_tags(
     note: Note, candidate: LinkCandidate, candidates: Sequence[LinkCandidate]
 ) -> float:
-    # What half a vault may be about brings no two notes together, save in a vault of a handful.
-    ignored = general_names() if len(candidates) >= _A_HANDFUL else frozenset()
-    own, theirs = set(note.tags) - ignored, set(candidate.tags) - ignored
+    own, theirs = set(note.tags), set(candidate.tags)
     shared = own & theirs
     uses = Counter(tag for other in candidates for tag in other.tags)
     if not shared:

@@ -84,6 +84,7 @@ class Event:
         cause: id of the event that caused this one.
         sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
+        sketch: fingerprint of that text's words, by which a later text is compared (`process`).
         waits_for: the model whose part is still to be done, as it gave no answer (`process`).
         known: text hashes that need no process (`baseline`).
         links: records of links as the event left them.
@@ -122,6 +123,7 @@ class Event:
     problems: tuple[str, ...] = ()
     sha: str = ""
     text_hash: str = ""
+    sketch: str = ""
     waits_for: str = ""
     known: tuple[str, ...] = ()
     review: str = ""

@@ -12,6 +12,7 @@ from typing import Any
 
 from amem_cli.analyzer.analyzer import AnalyzerValues
 from amem_cli.analyzer.keywords import candidate_phrases
+from amem_cli.language.words import sentences
 from amem_cli.memory.ask_model import (
     ATTEMPTS,
     ModelReply,
@@ -60,6 +61,7 @@ _LABELS = {
     "keywords": ("Phrases", "k", "phrases", "keywords"),
     "tags": ("Tags", "t", "tags", "new_tags"),
 }
+_SENTENCES_COMPARED = 24
 COUNTED_OFF = "counted off instead of chosen"
 # A model that does one of these would only do it again.
 SIGNS_OF_WEAKNESS = frozenset({COUNTED_OFF, CUT_OFF, LOOPS, COPIES})
@@ -165,16 +167,21 @@ def ask_for_metadata(
         # What passed is not asked for again: the shorter question is the easier one.
         rest = replace(rest, missing=checked.unfilled)
     if metadata.context and not trusted:
-        own = values.metadata(("context",)).context
-        vectors = values.encode([question.text, metadata.context, own])
-        # A weak model's sentence has to be nearer to the note than the analyzer's own.
-        if vectors[0] @ vectors[1] < vectors[0] @ vectors[2]:
+        own = sentences(question.text)[:_SENTENCES_COMPARED]
+        near = values.encode([question.text, metadata.context, *own])
+        # A weak model's sentence has to say more of the note than any of the note's own.
+        if own and near[0] @ near[1] < max(near[2:] @ near[0]):
             metadata = replace(metadata, context="")
-            failures["context"] = "says less of the note"
+            failures["context"] = "says less than a sentence of the note"
     unfilled = tuple(name for name in missing if not getattr(metadata, name))
-    replaced = (f"{name}: {why}; {ANALYZER} wrote it instead" for name, why in failures.items())
+    instead = values.metadata(unfilled)
+    by_analyzer = f"{ANALYZER} wrote it instead"
+    replaced = (
+        f"{name}: {why}; {by_analyzer if getattr(instead, name) else 'it is left empty'}"
+        for name, why in failures.items()
+    )
     return Description(
-        filled(metadata, values.metadata(unfilled)),
+        filled(metadata, instead),
         Step(model.name, METADATA_PROMPT if joint is None else JOINT_PROMPT, use),
         problems=(*remarks, *replaced),
     )

@@ -174,7 +174,8 @@ class Description:
     """Metadata for the note.
 
     Attributes:
-        replaces: names of fields whose present value goes; the others are only filled.
+        replaces: names of fields whose present value goes, also if the new one is empty; the others
+            are only filled.
     """
 
     metadata: Metadata = field(default_factory=Metadata)

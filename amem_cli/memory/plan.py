@@ -37,6 +37,7 @@ from amem_cli.memory.outcome import (
     ProcessSettings,
     Step,
 )
+from amem_cli.memory.outdated import text_sketch
 from amem_cli.notes.names import resolve, shortest_target
 from amem_cli.notes.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.vault.file_state import FileContent
@@ -138,6 +139,7 @@ class ProcessPlan:
             cause=events[-1].id if events else "",
             model=analysis.model,
             text_hash=text_hash(content.raw),
+            sketch=text_sketch(before.body),
             waits_for=analysis.waits_for,
             problems=analysis.problems,
             **_costs(analysis.use),
@@ -200,9 +202,10 @@ class ProcessPlan:
     def _describe(self) -> tuple[str, ...]:
         note, step = self.note.note, self._analysis.description
         fields: dict[str, FieldValue] = {
-            name: getattr(step.metadata, name)
+            name: value
             for name in METADATA_FIELDS
-            if (name in step.replaces or not getattr(note, name)) and getattr(step.metadata, name)
+            for value in (getattr(step.metadata, name),)
+            if name in step.replaces or (value and not getattr(note, name))
         }
         event = self._event("construct", step.step, reason=step.reason, problems=step.problems)
         self.note.change(fields, event)

@@ -25,7 +25,7 @@ from amem_cli.errors import (
     NoteInUse,
     WriteConflict,
 )
-from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
+from amem_cli.index.draft import FieldValue, NoteDraft, id_is_shared, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.journal.link_decisions import SUGGESTED_FROM
@@ -41,6 +41,13 @@ from amem_cli.memory.outcome import (
     Outcome,
     ProcessSettings,
     filled,
+)
+from amem_cli.memory.outdated import (
+    machine_fields,
+    outdated_fields,
+    owned_before_undo,
+    stand_in_fields,
+    without_machine_values,
 )
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.relink import with_links_updated
@@ -253,12 +260,17 @@ class MemorySteps:
 
 @dataclass(frozen=True, slots=True)
 class MemoryProcess:
-    """The memory process of one open vault; without a model the offline analyzer does all of it."""
+    """The memory process of one open vault; without a model the offline analyzer does all of it.
+
+    Attributes:
+        again: what the machine wrote in a note's metadata is made anew, also what was undone.
+    """
 
     ports: VaultPorts
     encoder: Encoder
     model: LanguageModel | None
     settings: ProcessSettings = field(default_factory=ProcessSettings)
+    again: bool = False
 
     def run(
         self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
@@ -370,19 +382,37 @@ class MemoryProcess:
         owned = provenance_of(index, note.id or note.path)
         learned = learned_thresholds(index, settings.learn, settings.written_from)
         steps = MemorySteps(index, self.encoder, self.model, settings, learned)
-        events = index.events.read(note.id or note.path) if self.model is not None else []
-        replaced = stand_in_fields(note, owned, events)
-        bare = replace(note, **{name: type(getattr(note, name))() for name in replaced})
+        events = index.events.read(note.id or note.path)
+        names, reason = self._to_replace(note, owned, events, text_hash)
+        written = owned_before_undo(events) if self.again else owned
+        bare = without_machine_values(note, written, names)
         analysis = steps.analyse(bare, owned)
-        if replaced:
-            reason = f"the model answers, for which {ANALYZER} had stood in"
-            described = replace(analysis.description, replaces=replaced, reason=reason)
+        if names:
+            kept = Metadata(bare.keywords, bare.tags, bare.context)
+            described = replace(
+                analysis.description,
+                metadata=filled(analysis.description.metadata, kept),
+                replaces=names,
+                reason=reason,
+            )
             analysis = replace(analysis, description=described)
         if not settings.evolve:
             return analysis
         return with_links_updated(
             index, self.encoder, note, text_hash, owned, analysis, trusted=settings.trusted
         )
+
+    def _to_replace(
+        self, note: Note, owned: Provenance, events: Sequence[Event], text_hash: str
+    ) -> tuple[list[str], str]:
+        """The fields whose values by the machine are made anew, and why."""
+        if self.again and not id_is_shared(self.ports.index, note.id or note.path):
+            return machine_fields(note, owned_before_undo(events)), "asked for again"
+        outdated = outdated_fields(note, owned, events, text_hash)
+        if outdated:
+            return outdated, "the text changed"
+        stood_in = stand_in_fields(note, owned, events) if self.model is not None else []
+        return stood_in, f"the model answers, for which {ANALYZER} had stood in"
 
     def _try_on(self, content: FileContent, note: Note) -> None:
         """Check that the note's properties can take what will be written, before a model works."""
@@ -449,27 +479,6 @@ class MemoryProcess:
 def _keys(note: Note) -> list[str]:
     """What the journal may call the note."""
     return [key for key in (note.id, note.path) if key]
-
-
-def stand_in_fields(note: Note, owned: Provenance, events: Sequence[Event]) -> list[str]:
-    """Fields of a note that the analyzer filled while the model gave no answer, and nobody changed
-    since; `events` are the note's, oldest first."""
-    runs: set[str] = set()
-    written: dict[str, object] = {}
-    for event in events:
-        if event.kind == "process":
-            runs = {*runs, event.id} if event.waits_for else set()
-        elif event.kind == "construct" and event.cause in runs:
-            written |= {change.field: change.after for change in event.changes}
-    if not runs:
-        return []
-    present = {"keywords": list(note.keywords), "tags": list(note.tags), "context": note.context}
-    own = {
-        "keywords": owned.keywords.issuperset(note.keywords),
-        "tags": owned.tags.issuperset(note.tags),
-        "context": owned.context == note.context,
-    }
-    return [name for name in written if own.get(name) and written[name] == present[name]]
 
 
 def waiting_outcome(

@@ -20,6 +20,7 @@ from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_
 from amem_cli.journal.provenance import Provenance
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
+from amem_cli.memory.outdated import without_machine_values
 from amem_cli.models.ports import Encoder
 from amem_cli.notes.note import MemoryLink, Note
 
@@ -60,7 +61,7 @@ def with_links_updated(
             update = update_by_model(note.path, linked.pop(path)[1], said[path])
             by_model += [update] if update is not None else []
     decided = {(update.source, update.target) for update in by_model}
-    by_text = _updates_by_text(index, encoder, _without_machine_text(note, owned), linked, events)
+    by_text = _updates_by_text(index, encoder, without_machine_values(note, owned), linked, events)
     return replace(
         analysis,
         linking=replace(linking, link_changes=tuple(by_model)),
@@ -78,16 +79,6 @@ def machine_links(
         if record.by == "machine" and record.target not in owned.kept:
             for summary in with_key(index.notes.find(record.target), record.target)[:1]:
                 yield summary, record
-
-
-def _without_machine_text(note: Note, owned: Provenance) -> Note:
-    """The note without what the machine wrote of an earlier text."""
-    return replace(
-        note,
-        keywords=tuple(keyword for keyword in note.keywords if keyword not in owned.keywords),
-        tags=tuple(tag for tag in note.tags if tag not in owned.tags),
-        context="" if note.context == owned.context else note.context,
-    )
 
 
 def _updates_by_text(

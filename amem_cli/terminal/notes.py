@@ -142,12 +142,13 @@ def show_outcome(
         ("tags", " ".join(f"#{tag}" for tag in meta.tags)),
         ("context", meta.context),
     )
-    rows = [(name, value) for name, value in fields if value]
+    rows = [(name, value) for name, value in fields if value or name in outcome.written]
     for name, value in rows:
         # What amem wrote is the news.
         mark = "" if outcome.pending or name in outcome.written else " (kept)"
+        mark = mark if value else "removed, as it no longer fits"
         console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim"), one_line=cut))
-    problems = list(outcome.problems) if verbose else _without_rejected_parts(outcome.problems)
+    problems = list(outcome.problems) if verbose else without_rejected_parts(outcome.problems)
     advice = ""
     if brief:
         if outcome.pending and len(problems) > 1:
@@ -245,7 +246,7 @@ def _show_changed_link(console: Console, changed: ChangedLink) -> None:
     console.print(Styled("           ", changed.reason))
 
 
-def _without_rejected_parts(problems: Sequence[str]) -> list[str]:
+def without_rejected_parts(problems: Sequence[str]) -> list[str]:
     """Problems, but not what validation rejected of a model's answer: the analyzer filled that in.
 
     A message about a rejected part begins with the part's name.

@@ -178,9 +178,10 @@ class EvolveReport:
         self.failed += outcome.failed
         if self.output.as_json:
             return
-        if self.output.verbose or self.count <= NOTES_IN_FULL:
-            from amem_cli.terminal.notes import show_outcome
+        from amem_cli.terminal.notes import show_outcome, without_rejected_parts
 
+        problems = without_rejected_parts(outcome.problems)
+        if self.output.verbose or self.count <= NOTES_IN_FULL:
             verbose = self.output.verbose
             with hidden():
                 # Nothing but the screen tells what a dry run would do.
@@ -188,10 +189,10 @@ class EvolveReport:
                 show_outcome(
                     self.output.console(), outcome, brief=brief, cut=brief, verbose=verbose
                 )
-        elif outcome.problems and (outcome.pending or not outcome.written):
+        elif problems and (outcome.pending or not outcome.written):
             self._with_problems += 1
             if self._with_problems <= PROBLEMS_SHOWN:
-                problem = ". ".join(outcome.problems[:2])
+                problem = ". ".join(part for part in problems[:2] if part)
                 self.output.notice(f"! {on_one_line(outcome.path)}: {problem}")
 
     def end(self, batch: EvolveBatch, *, interrupted: bool) -> None:

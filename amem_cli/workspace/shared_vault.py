@@ -396,7 +396,7 @@ class SharedVault:
         with self.writing():
             changed = update_renamed_links(self.ports)
         if unless_done and changed:
-            self.notice(f"amem's links follow renamed notes in {', '.join(changed)}")
+            self.notice(f"what amem wrote follows renamed notes in {', '.join(changed)}")
         return changed
 
     def embed_missing(self, *, go_over: bool = False) -> int:

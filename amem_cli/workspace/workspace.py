@@ -144,8 +144,7 @@ class Workspace(Queries):
         from amem_cli.duplicates.compare import duplicates_of
 
         hidden = self.hidden()
-        duplicates = duplicates_of(self.ports, path)
-        return tuple(one for one in duplicates if one.note.path not in hidden)
+        return tuple(one for one in duplicates_of(self.ports, path) if one.note.path not in hidden)
 
     def update(
         self,
@@ -320,12 +319,14 @@ class Workspace(Queries):
         asked: bool = False,
         settled: bool = False,
         dry_run: bool = False,
+        again: bool = False,
     ) -> Iterator[EvolveBatch]:
         """The memory process for many notes, which the batch goes through inside.
 
         Args:
             asked: the user named these notes; else those are left that others finished meanwhile.
             settled: leave notes that a person may still be editing, as nobody waits for them.
+            again: make anew what amem wrote in their metadata.
 
         Raises:
             AmemError: the encoder or the language model cannot be had.
@@ -337,7 +338,7 @@ class Workspace(Queries):
         if paths:
             self.embed_missing()
         with self.model_at_work():
-            batch = EvolveBatch(self.process, paths, asked, settled, dry_run)
+            batch = EvolveBatch(replace(self.process, again=again), paths, asked, settled, dry_run)
             caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch

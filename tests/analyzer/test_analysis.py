@@ -1,4 +1,4 @@
-"""The offline analyzer: tags, context, links and evolution."""
+"""The offline analyzer: tags, links and evolution."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.analyzer.analyzer import (
-    LONGEST_CONTEXT,
     TaggedNeighbour,
     TagUse,
-    context_sentence,
     suggest_tags,
 )
 from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
@@ -241,65 +239,34 @@ def test_tags_come_from_the_near_notes() -> None:
         TaggedNeighbour(("postgres/vacuum", "family"), 0.5),
         TaggedNeighbour(("family",), 0.1),
     ]
-    assert suggest_tags(vector("dead tuples"), ["dead tuples"], VOCABULARY, near)[0] == (
-        "postgres/vacuum"
-    )
+    tags = suggest_tags(vector("dead tuples"), "Vacuum", "dead tuples", VOCABULARY, near)
+    assert tags == ["postgres/vacuum"]
 
 
-def test_a_tag_named_by_a_keyword_fits_without_neighbours() -> None:
-    assert suggest_tags(vector("x"), ["bread"], VOCABULARY, []) == ["bread"]
+def test_a_word_of_the_text_alone_gives_no_tag() -> None:
+    text = "We had bread and cheese with the family."
+    assert suggest_tags(vector(text), "Tuesday", text, VOCABULARY, []) == []
 
 
-def test_a_keyword_makes_no_tag_of_its_own() -> None:
-    assert suggest_tags(vector("x"), ["Dead Tuples", "replica"], [], []) == []
+def test_a_title_makes_no_tag_of_its_own() -> None:
+    assert suggest_tags(vector("x"), "Dead Tuples", "replica", [], []) == []
 
 
 def test_the_first_tag_of_a_vault_does_not_spread() -> None:
     only = [TaggedNeighbour(("first",), 0.2)]
-    assert suggest_tags(vector("x"), ["piano"], [TagUse("first", 1)], only) == []
+    assert suggest_tags(vector("x"), "piano", "", [TagUse("first", 1)], only) == []
 
 
-@given(st.lists(st.text(max_size=30), max_size=6))
-def test_suggested_tags_are_valid(keywords: list[str]) -> None:
-    assert all(is_valid_tag(tag) for tag in suggest_tags(vector("x"), keywords, VOCABULARY, []))
-
-
-def test_context_is_a_sentence_of_the_note_led_by_its_title() -> None:
-    text = "Hello.\n\n- **VACUUM** cannot remove [[Dead tuples|dead tuples]] of the jobs table.\n"
-    context = context_sentence("Monday", text, encode)
-    assert context == "Monday: VACUUM cannot remove dead tuples of the jobs table."
-
-
-def test_a_long_context_is_cut_at_a_clause() -> None:
-    text = "The queue of the courier lives in a table of the database, " * 6
-    context = context_sentence("Queue table", text, encode)
-    assert len(context) <= LONGEST_CONTEXT
-    assert context.endswith("database.")
-
-
-@pytest.mark.parametrize("text", ["---", "[[", "{{x}}", "```\ncode\n```", "!", "[[-[[--", "|"])
-def test_context_of_odd_text_is_clean(text: str) -> None:
-    context = context_sentence("", text, encode)
-    assert context
-    assert_clean(context)
-
-
-def assert_clean(context: str) -> None:
-    assert len(context) <= LONGEST_CONTEXT
-    assert not any(mark in context for mark in ("[[", "{{", "---", "\n", "\r", "\x00"))
-
-
-@given(st.text(max_size=40), st.text(max_size=600))
-def test_context_is_clean_for_any_text(title: str, text: str) -> None:
-    context = context_sentence(title, text, encode)
-    assert_clean(context)
-    assert bool(context) or not (title + text).strip()
+@given(st.text(max_size=30), st.lists(st.text(max_size=9), max_size=6))
+def test_suggested_tags_are_valid(title: str, names: list[str]) -> None:
+    uses = [TagUse(name, 3, vector(name)) for name in names]
+    near = [TaggedNeighbour(tuple(names), 0.9)] * 8
+    assert all(map(is_valid_tag, suggest_tags(vector(title), title, title, uses, near)))
 
 
 @pytest.mark.parametrize("piece", ["[[", "-", "{{", "a, ", "数", "x. ", "<a", "**", "`", "> "])
 def test_hostile_text_is_analysed(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    assert_clean(context_sentence("t", text, encode))
     hostile = dataclasses.replace(RELATED, text=text)
     assert isinstance(links_of(dataclasses.replace(NOTE, body=text), hostile), list)
 
@@ -336,5 +303,5 @@ def test_a_superseded_note_says_so_in_its_context() -> None:
     )
     again = dataclasses.replace(older, context=change.context)
     assert superseded_contexts(NOTE, [link], [again]) == []
-    without_context = dataclasses.replace(older, context="")
-    assert superseded_contexts(NOTE, [link], [without_context]) == []
+    [change] = superseded_contexts(NOTE, [link], [dataclasses.replace(older, context="")])
+    assert change.context == "Since 2026-03-02 replaced by “Root cause of the Monday delays”."

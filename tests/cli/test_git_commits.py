@@ -125,7 +125,7 @@ def test_undo_and_rm_are_commits(amem: Program, repo: TestRepository) -> None:
     before = repo.content("notes/Yeast.md")
     assert amem("undo", event).code == 0
     assert subjects(repo)[0] == "amem: 1 change undone in “Yeast”"
-    assert b"context" in before and b"context" not in repo.content("notes/Yeast.md")
+    assert b"keywords" in before and b"keywords" not in repo.content("notes/Yeast.md")
 
 
 def test_proposals_and_verdicts_are_committed(amem: Program, tmp_path: Path) -> None:
