@@ -345,11 +345,13 @@ def near_notes(
     vector: Vectors,
     limit: int,
     excluded: Collection[str] = frozenset(),
+    named: Collection[str] = (),
 ) -> list[LinkCandidate]:
     """The notes nearest to one by meaning and by words, the nearest first.
 
     `vector` is the note's enhanced embedding, shape (dimension,). `excluded` are paths of notes
-    that count as absent, as if they had not been written yet.
+    that count as absent, as if they had not been written yet, and `named` of those that are among
+    the candidates however far they are.
     """
     # Notes that share rare words may be far apart in meaning, so both kinds of search count.
     near = _without(excluded, limit + 1, partial(index.vectors.scores, vector))
@@ -357,6 +359,8 @@ def near_notes(
     wanted = list(dict.fromkeys(terms))
     said = _without(excluded, limit + 1, partial(index.text.keyword_scores, wanted))
     near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
+    further = sorted(set(named) - set(near) - set(excluded))
+    near.update(index.vectors.scores(vector, len(further), further) if further else {})
     near.pop(path, None)
     order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
     candidates = []

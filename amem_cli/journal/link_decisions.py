@@ -265,6 +265,7 @@ class Evolution:
     Attributes:
         path: vault-relative path of the older note.
         context: its new context; None for no change.
+        waits: a person decides on it in any mode, and no link need lead to the note.
     """
 
     path: str
@@ -274,6 +275,7 @@ class Evolution:
     tags_add: tuple[str, ...] = ()
     tags_drop: tuple[str, ...] = ()
     reason: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ replaces these values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
-from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
+from amem_cli.analyzer.cues import days_pointed_at
+from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
 from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.errors import (
     BudgetSpent,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Event
+    from amem_cli.journal.link_decisions import Evolution
     from amem_cli.journal.provenance import Provenance
     from amem_cli.memory.link import LinkQuestion
     from amem_cli.models.ports import Encoder, LanguageModel, Vectors
@@ -64,6 +66,7 @@ MAX_ROUNDS = 3
 FIELDS_OF_THE_WEAK = frozenset({"context"})
 # Notes weighed for each that a model is shown: the nearest are not always the related ones.
 WEIGHED_FOR_EACH_SHOWN = 2
+_MOST_NAMED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,9 @@ class MemorySteps:
         later = self._written_later(note.path, dated.created, is_dated=is_dated)
         older = [
             each
-            for each in near_notes(self.index, note.path, text, vector, weighed, later)
+            for each in near_notes(
+                self.index, note.path, text, vector, weighed, later, self._named(dated, later)
+            )
             if is_linkable(each.path)
             # Nothing of a private note spreads: a link names it, a model repeats its words.
             and (note.private or not each.private)
@@ -177,17 +182,19 @@ class MemorySteps:
         ]
         if not older or not self.settings.max_links:
             return Linking(), None
+        frequency = partial(self.index.text.document_frequency, excluded=later)
+        total = self.index.notes.count() - len(later)
         suggestions = partial(
-            link_suggestions,
-            dated,
-            older,
-            document_frequency=partial(self.index.text.document_frequency, excluded=later),
-            total=self.index.notes.count() - len(later),
+            link_suggestions, dated, older, document_frequency=frequency, total=total
         )
         minimum = self.learned.minimum(ANALYZER)
         suggested = suggestions(limit=self.settings.max_links, minimum=minimum)
-        alike = [each for each in older if each.private == note.private]
-        offline = superseded_contexts(note, suggested, alike)
+        offline: list[Evolution] = []
+        if self.settings.evolve:
+            # Nothing of a note spreads into one that more or fewer may read.
+            alike = [each for each in older if each.private == note.private]
+            said = statements_of(dated, alike, document_frequency=frequency, total=total)
+            offline = changed_contexts(dated, said, alike)
         linking = Linking(tuple(suggested), tuple(offline))
         if not self.settings.trusted or self._model_for(note) is None:
             return linking, None
@@ -197,6 +204,13 @@ class MemorySteps:
         shown = [by_path[path] for path in plausible if path in by_path]
         return linking, self._link_question(note, vector, shown, plausible, linking, owned)
 
+    def _named(self, note: Note, later: Collection[str]) -> list[str]:
+        """The notes that a note links to in its text, or names by the day they were written."""
+        linked = {target for target, link in self.index.links.outgoing(note.path)}
+        days = days_pointed_at(note)
+        of_days = (each.path for each in self.index.notes.outlines() if each.made[:10] in days)
+        return sorted({*linked, *(of_days if days else ())} - {note.path, *later})[:_MOST_NAMED]
+
     def _written_later(self, path: str, created: str, *, is_dated: bool) -> frozenset[str]:
         """The notes that a note is not linked to: so a vault that is processed at once gets the
         links that it would have got note by note."""
@@ -205,7 +219,9 @@ class MemorySteps:
             for each in self.index.notes.outlines()
             if each.path != path
             # Files copied at once are linked in the order in which they are processed.
-            and (each.made > created or (each.made == created and not is_dated and each.path > path))
+            and (
+                each.made > created or (each.made == created and not is_dated and each.path > path)
+            )
         )
 
     def _link_question(
