@@ -336,6 +336,7 @@ def _shared_tags(
 
 REVERSE_DEPTH = 12
 PHRASES = 12
+_MOST_NAMED = 16
 
 
 def near_notes(
@@ -372,6 +373,14 @@ def near_notes(
                 reverse = _reverse_rank(index, other, path, similarity, excluded)
             candidates.append(_candidate(index, summary, similarity, rank, reverse))
     return candidates
+
+
+def named_notes(index: MemoryIndex, path: str, days: Collection[str]) -> list[str]:
+    """Paths of the notes that a note links to in its text, or that were made on one of the days
+    (`2026-03-04`) that it names; at most 16."""
+    linked = {target for target, _ in index.links.outgoing(path)}
+    made_then = (each.path for each in index.notes.outlines() if each.made[:10] in days)
+    return sorted({*linked, *(made_then if days else ())} - {path})[:_MOST_NAMED]
 
 
 def _without(

@@ -241,11 +241,8 @@ def _relation_by_text(
     """The relation, if the text now states another one explicitly, or no longer states it."""
     if record.relation == alone.relation:
         return None
-    if alone.relation in SUPERSEDING and (by_analyzer or record.relation == "related"):
-        return alone.relation
-    if by_analyzer and record.relation in SUPERSEDING:
-        return alone.relation
-    return None
+    stated = alone.relation in SUPERSEDING and record.relation == "related"
+    return alone.relation if by_analyzer or stated else None
 
 
 def update_by_model(source: str, record: LinkRecord, said: MemoryLink) -> LinkUpdate | None:

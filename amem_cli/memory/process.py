@@ -9,7 +9,7 @@ replaces these values.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
 from amem_cli.analyzer.cues import days_pointed_at
 from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
-from amem_cli.analyzer.link_evidence import near_notes
+from amem_cli.analyzer.link_evidence import named_notes, near_notes
 from amem_cli.errors import (
     BudgetSpent,
     HeaderRefused,
@@ -66,7 +66,6 @@ MAX_ROUNDS = 3
 FIELDS_OF_THE_WEAK = frozenset({"context"})
 # Notes weighed for each that a model is shown: the nearest are not always the related ones.
 WEIGHED_FOR_EACH_SHOWN = 2
-_MOST_NAMED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +168,10 @@ class MemorySteps:
         dated = replace(note, created=summary.made) if summary else note
         is_dated = summary is None or bool(summary.created)
         later = self._written_later(note.path, dated.created, is_dated=is_dated)
+        named = named_notes(self.index, note.path, days_pointed_at(dated))
         older = [
             each
-            for each in near_notes(
-                self.index, note.path, text, vector, weighed, later, self._named(dated, later)
-            )
+            for each in near_notes(self.index, note.path, text, vector, weighed, later, named)
             if is_linkable(each.path)
             # Nothing of a private note spreads: a link names it, a model repeats its words.
             and (note.private or not each.private)
@@ -203,13 +201,6 @@ class MemorySteps:
         by_path = {each.path: each for each in older if self._model_for(each) is not None}
         shown = [by_path[path] for path in plausible if path in by_path]
         return linking, self._link_question(note, vector, shown, plausible, linking, owned)
-
-    def _named(self, note: Note, later: Collection[str]) -> list[str]:
-        """The notes that a note links to in its text, or names by the day they were written."""
-        linked = {target for target, link in self.index.links.outgoing(note.path)}
-        days = days_pointed_at(note)
-        of_days = (each.path for each in self.index.notes.outlines() if each.made[:10] in days)
-        return sorted({*linked, *(of_days if days else ())} - {note.path, *later})[:_MOST_NAMED]
 
     def _written_later(self, path: str, created: str, *, is_dated: bool) -> frozenset[str]:
         """The notes that a note is not linked to: so a vault that is processed at once gets the
