@@ -256,7 +256,7 @@ def main() -> None:
                         help="after every N notes the owner decides on the links; only those"
                         " of the second half count")  # fmt: skip
     parser.add_argument("--way", choices=("added", "adopted"), default="added",
-                        help="process each note when it is added, or when all are there")  # fmt: skip
+                        help="process each note when it is added, or all in the end")  # fmt: skip
     parser.add_argument("--examples", type=int, default=0, help="so many of each loss")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--output", type=Path, help="file for all that was counted, as JSON")

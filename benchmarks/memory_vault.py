@@ -17,7 +17,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import Outcome
-from amem_cli.memory.process import WEIGHED_FOR_EACH_SHOWN
+from amem_cli.memory.steps import WEIGHED_FOR_EACH_SHOWN
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.search.search import search
 from amem_cli.vault.file_state import SystemClock

@@ -1,41 +1,35 @@
 """The analyzer's decision about links: to which candidates, how strongly, with which reason.
 
-No language model is asked. Of older notes it changes only what the new note says in so many words:
-that it takes their place. Labels that two notes could share say nothing about a change of meaning;
-adding them was wrong far more often than right (docs/memory.md).
+No language model is asked. Of older notes it changes only what the new note says in so many words
+(`cues`). Labels that two notes could share say nothing about a change of meaning; adding them was
+wrong far more often than right (docs/memory.md).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from textwrap import shorten
 
+from amem_cli.analyzer.cues import Statement, own_sentences, statements
 from amem_cli.analyzer.link_evidence import (
     DocumentFrequency,
     Evidence,
     LinkCandidate,
     SharedTerm,
     gather_evidence,
-    mentions_title,
-    searchable,
 )
-from amem_cli.data import table
+from amem_cli.data import table, word_set
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
 from amem_cli.language.words import (
-    TOKEN,
     UNSPACED_RUN,
     detect_language,
     fold,
-    is_stopword,
     is_unspaced,
-    sentences,
-    stem,
-    words,
+    subject_stems,
 )
-from amem_cli.markdown.plain_text import prose, without_quotes
-from amem_cli.notes.note import SUPERSEDING, MemoryLink, Note, Relation
+from amem_cli.notes.note import MemoryLink, Note
 
 _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
@@ -47,14 +41,10 @@ def phrases_in(language: str) -> dict[str, str]:
     return by_language.get(language, by_language["en"])
 
 
-def link_reason(
-    note: Note, candidate: LinkCandidate, evidence: Evidence, relation: Relation
-) -> str:
+def link_reason(note: Note, candidate: LinkCandidate, evidence: Evidence) -> str:
     """One sentence, in the note's language, that says what speaks for the link."""
     phrases = phrases_in(detect_language(note.body))
     title = _quotable(candidate.title)
-    if relation in ("supersedes", "contradicts"):
-        return phrases[relation].format(title)
     if evidence.mentioned:
         return phrases["mentions"].format(title)
     terms = _telling_terms(evidence.shared, fold(note.body), fold(candidate.text))
@@ -64,6 +54,15 @@ def link_reason(
     if shared_tags:
         return phrases["tagged"].format(_enumerated(shared_tags, phrases))
     return phrases["close"].format(title)
+
+
+def statement_reason(note: Note, title: str, said: Statement) -> str:
+    """One sentence, in the note's language, that says what the note says of an older one, and by
+    which words."""
+    phrases = phrases_in(detect_language(note.body))
+    phrase = phrases["settles" if said.relation == "related" else said.relation]
+    sentence = phrase.format(_quotable(title))
+    return f"{sentence[:-1]} (“{_quotable(said.words)}”){sentence[-1]}" if said.words else sentence
 
 
 def _quotable(title: str) -> str:
@@ -115,8 +114,8 @@ _WEIGHTS = {
 # three in four are links.
 _FULL_TITLE_BONUS = 2.5
 _MOST_FOR_TAGS = 1.5
-# Of a note that the new one says it replaces.
-_STRENGTH_OF_REPLACED = 0.8
+# Of a note of which the new one says in so many words what holds now.
+_STRENGTH_OF_SAID = 0.8
 
 
 def link_suggestions(
@@ -137,23 +136,25 @@ def link_suggestions(
             notes related.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
-    # What a note quotes is said by somebody else, so it replaces nothing.
-    own_words = sentences(prose(without_quotes(note.body)))
-    named = _replaced_titles([older.title for older in candidates], own_words)
-    # Nothing takes the place of a note that was written later.
-    replaced = {i for i in named if not _is_newer(candidates[i], note)}
+    said = {
+        each.older: each
+        for each in _statements(note, candidates, evidence, document_frequency, total)
+        if each.sure
+    }
     scores = [
-        max(strength(entry), _STRENGTH_OF_REPLACED * (i in replaced))
-        for i, entry in enumerate(evidence)
+        max(strength(entry), _STRENGTH_OF_SAID * (i in said)) for i, entry in enumerate(evidence)
     ]
     made = []
     for i in sorted(range(len(scores)), key=lambda i: -scores[i])[:limit]:
         if scores[i] >= minimum:
-            older = candidates[i]
-            relation: Relation = "supersedes"
-            if i not in replaced:
-                relation = _relation(note, older, own_words, evidence[i], document_frequency, total)
-            reason = link_reason(note, older, evidence[i], relation)
+            older, statement = candidates[i], said.get(i)
+            if statement is not None:
+                relation, reason = (
+                    statement.relation,
+                    statement_reason(note, older.title, statement),
+                )
+            else:
+                relation, reason = "related", link_reason(note, older, evidence[i])
             made.append(MemoryLink(older.path, relation, reason, round(scores[i], 2)))
     return made
 
@@ -180,133 +181,102 @@ def _is_newer(candidate: LinkCandidate, note: Note) -> bool:
     return bool(candidate.created) and candidate.created > note.created
 
 
-def _relation(
+def statements_of(
     note: Note,
-    candidate: LinkCandidate,
-    own_words: Sequence[str],
-    evidence: Evidence,
+    candidates: Sequence[LinkCandidate],
+    *,
     document_frequency: DocumentFrequency,
     total: int,
-) -> Relation:
-    if _is_newer(candidate, note):
-        return "related"
-    for sentence in own_words:
-        # Only a sentence that names the older note says something of it.
-        named = evidence.mentioned and mentions_title(
-            candidate.title, searchable(sentence), document_frequency, total
-        )
-        if named or _paraphrases_title(candidate.title, sentence):
-            relation = _stance(candidate.title, sentence)
-            if relation is not None:
-                return relation
-    return "related"
+) -> list[Statement]:
+    """What the note says of older ones among the candidates; the arguments are those of
+    `link_suggestions`."""
+    evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
+    return _statements(note, candidates, evidence, document_frequency, total)
 
 
-def _paraphrases_title(title: str, sentence: str) -> bool:
-    """Whether a sentence holds most of what a long title says, in whatever form and order."""
-    subject = {stem(word) for word in words(title) if not is_stopword(word)}
-    shared = subject & {stem(word) for word in words(sentence)}
-    return len(shared) >= 3 and 2 * len(shared) >= len(subject)
-
-
-# Letters on either side: what is called a sentence may be a whole note.
-_LOOKED_AT = 300
-_CLAUSE = re.compile(r"[,;:()–—]")
-_NEXT_WORD = re.compile(r"\s+(\w+)")
-_NARROWED = re.compile(r"['’]|-\w")
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile("".join(table("stance.toml")[name]))
-
-
-def _replaced_titles(titles: Sequence[str], sentences: Iterable[str]) -> set[int]:
-    """Which of the titles name what a sentence says in so many words is replaced, by position.
-
-    The whole title of two words or more follows the verb, and nothing that belongs to it follows
-    that. So the words may be everyday ones, which elsewhere are in a text by chance.
-    """
-    verbs = [
-        verb
-        for sentence in map(fold, sentences)
-        for verb in _pattern("replaces").finditer(sentence)
-        if not _is_doubted(sentence, verb)
-    ]
-    return {at for at, title in enumerate(titles) if verbs and _is_replaced(title, verbs)}
-
-
-def _is_replaced(title: str, verbs: Iterable[re.Match[str]]) -> bool:
-    tokens = TOKEN.findall(fold(title))
-    if any(map(is_unspaced, tokens)) or sum(not is_stopword(token) for token in tokens) < 2:
-        return False
-    named = re.compile(r"\W{1,3}".join(map(re.escape, tokens)) + r"(?!\w)")
-    return any(_is_object(named, verb) for verb in verbs)
-
-
-def _is_object(named: re.Pattern[str], verb: re.Match[str]) -> bool:
-    found = named.match(verb.string, verb.end())
-    if found is None:
-        return False
-    rest = verb.string[found.end() : found.end() + _LOOKED_AT]
-    if "lös" in verb[0]:
-        return _pattern("parted").match(rest) is not None
-    follows = _NEXT_WORD.match(rest)
-    if _NARROWED.match(rest):
-        return False
-    return follows is None or (
-        is_stopword(follows[1]) and not _pattern("narrowing").fullmatch(follows[1])
+def _statements(
+    note: Note,
+    candidates: Sequence[LinkCandidate],
+    evidence: Sequence[Evidence],
+    document_frequency: DocumentFrequency,
+    total: int,
+) -> list[Statement]:
+    found = statements(
+        note,
+        candidates,
+        [strength(entry) for entry in evidence],
+        document_frequency=document_frequency,
+        total=total,
     )
-
-
-def _stance(title: str, sentence: str) -> Relation | None:
-    """What a sentence that names another note says of it: that it is replaced, or wrong."""
-    folded = fold(sentence)
-    named = folded.rfind(" ".join(fold(title).split()))
-    for relation in SUPERSEDING:
-        for found in _pattern(relation).finditer(folded):
-            # "lunch is replaced by the review": not the review is.
-            until = min(max(named, 0), found.end() + _LOOKED_AT)
-            takes_its_place = _pattern("by").search(folded, found.end(), until) is not None
-            if not (takes_its_place or _is_doubted(folded, found)):
-                return relation
-    return None
-
-
-def _is_doubted(sentence: str, cue: re.Match[str]) -> bool:
-    """Whether a folded sentence denies, asks or supposes what it says with the cue."""
-    before = sentence[max(cue.start() - _LOOKED_AT, 0) : cue.start()]
-    after = sentence[cue.end() : cue.end() + _LOOKED_AT]
-    clause = _CLAUSE.split(before)[-1]
-    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)").endswith("?")
-    return (
-        asks
-        or _pattern("against").search(clause) is not None
-        or _pattern("denied").search(_CLAUSE.split(after)[0]) is not None
-        or _pattern("unless").search(before) is not None
-    )
+    # Nothing takes the place of a note that was written later, or judges it.
+    return [each for each in found if not _is_newer(candidates[each.older], note)]
 
 
 _LONGEST_CONTEXT = 240
+_SHORTEST_SAID = 40
+_LONGEST_SAID = 160
+_LEAST_NEWS = 2
+# What an earlier note closed the context with.
+_CLOSING = re.compile(r" ?—+[^—]{0,20}\d{4}-\d\d-\d\d[^—]{0,3}[:：].*$", re.DOTALL)
 
 
-def superseded_contexts(
-    note: Note, links: Sequence[MemoryLink], candidates: Sequence[LinkCandidate]
+def changed_contexts(
+    note: Note, said: Sequence[Statement], candidates: Sequence[LinkCandidate]
 ) -> list[Evolution]:
-    """Contexts of the candidates that the links supersede, closed with a clause that says so, which
-    is all of it where there was none."""
-    contexts = {candidate.path: candidate.context for candidate in candidates}
+    """Contexts of the candidates that the note speaks of, closed with what holds now in its own
+    words and its date; those of statements that are not sure wait for a person."""
+    own = own_sentences(note)
     changes = []
-    for link in links:
-        context = contexts.get(link.target)
-        if link.relation != "supersedes" or context is None:
-            continue
-        # One that names the new note already stays as it is.
-        if not context or fold(note.title) not in fold(context):
-            form = phrases_in(detect_language(context or note.body))["superseded_since"]
-            closing = form.format(date=note.created[:10], title=_quotable(note.title))
-            alone = closing.lstrip(" —")
-            closed = context.rstrip(" .。") + closing if context else alone[0].upper() + alone[1:]
-            if note.created and len(closed) <= _LONGEST_CONTEXT:
-                changes.append(Evolution(link.target, context=closed, reason=link.reason))
+    for each in said:
+        older = candidates[each.older]
+        context = _closed(older, note, each, own) if note.created else ""
+        if context and context != older.context:
+            reason = statement_reason(note, older.title, each)
+            changes.append(Evolution(older.path, context, reason=reason, waits=not each.sure))
     return changes
+
+
+def _closed(older: LinkCandidate, note: Note, said: Statement, own: Sequence[str]) -> str:
+    news = _news(older, said, own)
+    base = _CLOSING.sub("", older.context).rstrip(" .。")
+    phrases = phrases_in(detect_language(note.body))
+    date = note.created[:10]
+    if not news:
+        # One that names the new note already stays as it is.
+        if said.relation != "supersedes" or (base and fold(note.title) in fold(older.context)):
+            return ""
+        closing = phrases["superseded_since"].format(date=date, title=_quotable(note.title))
+        closed = base + closing if base else _alone(closing)
+        return closed if len(closed) <= _LONGEST_CONTEXT else ""
+    form = phrases[f"now_{said.relation}"]
+    room = _LONGEST_CONTEXT - len(form.format(date=date, said=""))
+    quoted = shorten(
+        news, min(_LONGEST_SAID, max(_SHORTEST_SAID, room - len(base))), placeholder="…"
+    )
+    if quoted in older.context:
+        return ""
+    closing = form.format(date=date, said=quoted)
+    if not base:
+        return _alone(closing)
+    return shorten(base, _LONGEST_CONTEXT - len(closing), placeholder="…") + closing
+
+
+def _alone(closing: str) -> str:
+    """What closes a context, as all of it."""
+    said = closing.lstrip(" —")
+    return said[:1].upper() + said[1:]
+
+
+def _news(older: LinkCandidate, said: Statement, own: Sequence[str]) -> str:
+    """The sentence with the cue, and the one after it if that is needed to say what holds now."""
+    known = subject_stems(f"{older.title} {said.words}") | word_set("time_words.txt")
+    quoted: list[str] = []
+    telling: set[str] = set()
+    for sentence in own[said.sentence : said.sentence + 2]:
+        new = {word for word in subject_stems(sentence) - known if word.isalpha()}
+        telling |= new
+        if new:
+            quoted.append(" ".join(sentence.replace("[[", "").replace("]]", "").split()))
+        if len(telling) >= _LEAST_NEWS and sentence[-1] not in ":?":
+            return " ".join(quoted)
+    return ""

@@ -332,6 +332,7 @@ def _shared_tags(
 
 REVERSE_DEPTH = 12
 PHRASES = 12
+_MOST_NAMED = 16
 
 
 def near_notes(
@@ -341,11 +342,13 @@ def near_notes(
     vector: Vectors,
     limit: int,
     excluded: Collection[str] = frozenset(),
+    named: Collection[str] = (),
 ) -> list[LinkCandidate]:
     """The notes nearest to one by meaning and by words, the nearest first.
 
     `vector` is the note's enhanced embedding, shape (dimension,). `excluded` are paths of notes
-    that count as absent, as if they had not been written yet.
+    that count as absent, as if they had not been written yet, and `named` of those that are among
+    the candidates however far they are.
     """
     # Notes that share rare words may be far apart in meaning, so both kinds of search count.
     near = _without(excluded, limit + 1, partial(index.vectors.scores, vector))
@@ -353,6 +356,8 @@ def near_notes(
     wanted = list(dict.fromkeys(terms))
     said = _without(excluded, limit + 1, partial(index.text.keyword_scores, wanted))
     near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
+    further = sorted(set(named) - set(near) - set(excluded))
+    near.update(index.vectors.scores(vector, len(further), further) if further else {})
     near.pop(path, None)
     order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
     candidates = []
@@ -364,6 +369,14 @@ def near_notes(
                 reverse = _reverse_rank(index, other, path, similarity, excluded)
             candidates.append(_candidate(index, summary, similarity, rank, reverse))
     return candidates
+
+
+def named_notes(index: MemoryIndex, path: str, days: Collection[str]) -> list[str]:
+    """Paths of the notes that a note links to in its text, or that were made on one of the days
+    (`2026-03-04`) that it names; at most 16."""
+    linked = {target for target, _ in index.links.outgoing(path)}
+    made_then = (each.path for each in index.notes.outlines() if each.made[:10] in days)
+    return sorted({*linked, *(made_then if days else ())} - {path})[:_MOST_NAMED]
 
 
 def _without(

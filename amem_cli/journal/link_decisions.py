@@ -261,11 +261,8 @@ def _relation_by_text(
     """The relation, if the text now states another one explicitly, or no longer states it."""
     if record.relation == alone.relation:
         return None
-    if alone.relation in SUPERSEDING and (by_analyzer or record.relation == "related"):
-        return alone.relation
-    if by_analyzer and record.relation in SUPERSEDING:
-        return alone.relation
-    return None
+    stated = alone.relation in SUPERSEDING and record.relation == "related"
+    return alone.relation if by_analyzer or stated else None
 
 
 def update_by_model(source: str, record: LinkRecord, said: MemoryLink) -> LinkUpdate | None:
@@ -285,6 +282,7 @@ class Evolution:
     Attributes:
         path: vault-relative path of the older note.
         context: its new context; None for no change.
+        waits: a person decides on it in any mode, and no link need lead to the note.
     """
 
     path: str
@@ -294,6 +292,7 @@ class Evolution:
     tags_add: tuple[str, ...] = ()
     tags_drop: tuple[str, ...] = ()
     reason: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,14 +270,15 @@ class ProcessPlan:
         if draft.events and draft not in self.drafts:
             self.drafts.append(draft)
 
-    def _draft_of(self, path: str) -> NoteDraft | None:
-        """The draft of an older note; None if somebody may be editing it."""
+    def _draft_of(self, path: str, *, waits: bool = False) -> NoteDraft | None:
+        """The draft of an older note; None if somebody may be editing it, unless its change waits
+        for a person."""
         # A note that changes in this run has a draft already, whose bytes count.
         for draft in self.drafts:
             if draft.path == path:
                 return draft
         draft = NoteDraft(self._ports, self._ports.vault.read(path))
-        free = self._settings.review or self._is_settled(draft.content, draft.note)
+        free = waits or self._settings.review or self._is_settled(draft.content, draft.note)
         return draft if free else None
 
     def _update_links(
@@ -308,19 +309,20 @@ class ProcessPlan:
     def _evolve(self, linked: Set[str]) -> list[EvolvedNote]:
         evolved: list[EvolvedNote] = []
         for change in self._analysis.linking.evolutions:
-            if change.path in linked and self._settings.evolve:
+            if (change.path in linked or change.waits) and self._settings.evolve:
                 with suppress(AmemError):
                     evolved += self._evolve_one(change)
         return evolved
 
     def _evolve_one(self, change: Evolution) -> list[EvolvedNote]:
-        draft = self._draft_of(change.path)
+        waits = change.waits or self._settings.review
+        draft = self._draft_of(change.path, waits=waits)
         if draft is None:
             return []
         note = draft.note
         owned = provenance_of(self._ports.index, note.id or note.path)
         fields = self._not_rejected(note, evolved_fields(note, change, owned))
-        if self._settings.review:
+        if waits:
             self._propose(note, change, fields)
             return []
         event = self._event("evolve", self._analysis.linking.step, reason=change.reason)

@@ -1,22 +1,17 @@
 """The memory process for one note (A-MEM): describe, embed, link, evolve, record.
 
-`MemorySteps` analyses and writes nothing: it asks the language model if there is one and it may
-read the note; every answer is checked, asked for once more, and replaced by the offline analyzer's
-value if it fails again. `MemoryProcess` records what comes of it. For a model that gives no answer
-at all the analyzer stands in, once for each text, and the note stays pending; a later answer
-replaces these values.
+`MemorySteps` analyses and writes nothing; `MemoryProcess` records what comes of it. For a model
+that gives no answer at all the analyzer stands in, once for each text, and the note stays pending;
+a later answer replaces these values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
-from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
-from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.errors import (
     BudgetSpent,
     HeaderRefused,
@@ -28,14 +23,10 @@ from amem_cli.errors import (
 from amem_cli.index.draft import FieldValue, NoteDraft, id_is_shared, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
-from amem_cli.journal.link_decisions import SUGGESTED_FROM
-from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.regions import conflict_line
-from amem_cli.memory.learn import LearnedThresholds, learned_thresholds
+from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import (
     ANALYZER,
-    Description,
-    Linking,
     NewLink,
     NoteAnalysis,
     Outcome,
@@ -51,211 +42,19 @@ from amem_cli.memory.outdated import (
 )
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.relink import with_links_updated
+from amem_cli.memory.steps import MemorySteps
 from amem_cli.models.ports import UnavailableModel
-from amem_cli.notes.names import is_linkable
-from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note, parse_note
+from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note, parse_note
 from amem_cli.search.suggestions import suggestions
 
 if TYPE_CHECKING:
-    from amem_cli.analyzer.link_evidence import LinkCandidate
-    from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
-    from amem_cli.memory.link import LinkQuestion
-    from amem_cli.models.ports import Encoder, LanguageModel, Vectors
-    from amem_cli.notes.note import MemoryLink, Relation
+    from amem_cli.models.ports import Encoder, LanguageModel
+    from amem_cli.notes.note import Relation
     from amem_cli.vault.file_state import FileContent
 
 MAX_ROUNDS = 3
-# What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
-# and what it says of links changes nothing for the better (docs/memory.md).
-FIELDS_OF_THE_WEAK = frozenset({"context"})
-# Notes weighed for each that a model is shown: the nearest are not always the related ones.
-WEIGHED_FOR_EACH_SHOWN = 2
-
-
-@dataclass(frozen=True, slots=True)
-class MemorySteps:
-    """The steps of the process; without a model the offline analyzer does all of it."""
-
-    index: MemoryIndex
-    encoder: Encoder
-    model: LanguageModel | None
-    settings: ProcessSettings
-    learned: LearnedThresholds = field(default_factory=LearnedThresholds)
-
-    def analyse(self, note: Note, owned: Provenance) -> NoteAnalysis:
-        """Find metadata for the empty fields, links to older notes, and changes of those.
-
-        Args:
-            owned: what of the note the machine wrote.
-
-        Raises:
-            ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
-        """
-        text = plain_text(note.body)
-        if not text:
-            return NoteAnalysis(Description(), Linking(), ANALYZER)
-        missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
-        values = AnalyzerValues(self.index, self.encoder.encode, note, text)
-        if self._model_for(note) is None:
-            description = Description(values.metadata(missing))
-            linking, _ = self._links(filled(note, description.metadata), text, owned)
-        else:
-            description, linking = self._ask(note, text, owned, missing, values)
-        names = " and ".join(filter(None, (", ".join(missing[:-1]), *missing[-1:])))
-        description = replace(description, reason=f"{names} were missing" if missing else "")
-        models = {description.step.model, linking.step.model} - {ANALYZER}
-        return NoteAnalysis(description, linking, min(models) if models else ANALYZER)
-
-    def _ask(
-        self,
-        note: Note,
-        text: str,
-        owned: Provenance,
-        missing: tuple[str, ...],
-        values: AnalyzerValues,
-    ) -> tuple[Description, Linking]:
-        """The steps with the language model, in one joint question if it is trusted."""
-        # Not loaded if no model is asked.
-        from amem_cli.memory.ask_model import ask_once
-        from amem_cli.memory.describe import ask_for_metadata, metadata_question
-        from amem_cli.memory.grounding import similarity_by
-        from amem_cli.memory.link import ask_for_links, link_request
-
-        model, settings = self.model, self.settings
-        assert model is not None
-        wanted = [name for name in missing if settings.trusted or name in FIELDS_OF_THE_WEAK]
-        asked = metadata_question(note.title, text, wanted, values.near_tags()) if wanted else None
-        candidates, joint = None, None
-        if asked is not None and settings.trusted:
-            # The note's context is not known yet; its own words must do to find older notes.
-            labels = tuple(name for name in missing if name != "context")
-            candidates = self._links(filled(note, values.metadata(labels)), text, owned)
-            # Without an older note to ask about, the metadata is asked for alone.
-            if candidates[1] is not None:
-                request = link_request(note, candidates[1], settings.deadline, metadata=asked)
-                joint = ask_once(model, request)
-        if asked is None:
-            description = Description(values.metadata(missing))
-        else:
-            description = ask_for_metadata(model, asked, missing, values, settings, joint)
-        described = filled(note, description.metadata)
-        # With its context the note may be near to others than its words alone.
-        if candidates is None or joint is None:
-            candidates = self._links(described, text, owned)
-        linking, question = candidates
-        if question is None:
-            return description, linking
-        return description, ask_for_links(
-            model,
-            described,
-            question,
-            vocabulary=self.index.notes.tag_counts(public=not note.private),
-            similarity=similarity_by(self.encoder.encode),
-            deadline=settings.deadline,
-            joint=joint,
-        )
-
-    def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:
-        """The model, if it may read the note."""
-        model = self.model
-        return None if model is None or (note.private and model.is_remote) else model
-
-    def _links(
-        self, note: Note, text: str, owned: Provenance
-    ) -> tuple[Linking, LinkQuestion | None]:
-        """What the analyzer makes of the older notes that the note may be linked to, and the
-        question for a model; None if it may not be asked, or need not be."""
-        vector = note_vector(self.encoder.encode, note)
-        weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
-        unlinked = self.index.link_history.unlinked(note.path)
-        summary = self.index.notes.summary(note.path)
-        dated = replace(note, created=summary.made) if summary else note
-        is_dated = summary is None or bool(summary.created)
-        near = partial(near_notes, self.index, note.path, text, vector, weighed)
-
-        def is_later(path: str, made: str) -> bool:
-            # Files copied at once are linked in the order in which they are processed.
-            return made > dated.created or (
-                made == dated.created and not is_dated and path > note.path
-            )
-
-        later: frozenset[str] = frozenset()
-        nearest = near()
-        if any(is_later(each.path, each.created) for each in nearest):
-            # As if they had not been written yet: a vault that is processed at once gets the links
-            # that it would have got note by note.
-            outlines = self.index.notes.outlines()
-            later = frozenset(each.path for each in outlines if is_later(each.path, each.made))
-            nearest = near(later)
-        older = [
-            each
-            for each in nearest
-            if is_linkable(each.path)
-            # Nothing of a private note spreads: a link names it, a model repeats its words.
-            and (note.private or not each.private)
-            and not owned.declined & {each.key, each.path}
-            and each.path not in unlinked
-        ]
-        if not older:
-            return Linking(), None
-        likely = link_suggestions(
-            dated,
-            older,
-            document_frequency=partial(self.index.text.document_frequency, excluded=later),
-            total=self.index.notes.count() - len(later),
-            limit=len(older),
-            minimum=min(self.settings.plausible, SUGGESTED_FROM),
-        )
-        minimum = self.learned.minimum(ANALYZER)
-        made = [link for link in likely if link.strength >= minimum][: self.settings.max_links]
-        weaker = (link for link in likely if link.strength >= SUGGESTED_FROM and link not in made)
-        alike = [each for each in older if each.private == note.private]
-        offline = superseded_contexts(note, made, alike)
-        linking = Linking(tuple(made), tuple(offline), suggested=tuple(weaker))
-        if not (self.settings.trusted and self.settings.max_links and self._model_for(note)):
-            return linking, None
-        plausible = {one.target: one for one in likely if one.strength >= self.settings.plausible}
-        by_path = {each.path: each for each in older if self._model_for(each) is not None}
-        shown = [by_path[path] for path in plausible if path in by_path]
-        return linking, self._link_question(note, vector, shown, plausible, linking, owned)
-
-    def _link_question(
-        self,
-        note: Note,
-        vector: Vectors,
-        readable: Sequence[LinkCandidate],
-        plausible: Mapping[str, MemoryLink],
-        linking: Linking,
-        owned: Provenance,
-    ) -> LinkQuestion | None:
-        """The plausible candidates, with what was decided and linked before."""
-        from amem_cli.memory.evolve import existing_links
-        from amem_cli.memory.link import MOST_SHOWN, LinkQuestion
-
-        settings = self.settings
-        candidates = readable[: min(settings.candidates, MOST_SHOWN)]
-        if not candidates or self.model is None:
-            return None
-
-        def may_be_shown(other: NoteSummary) -> bool:
-            return (note.private or not other.private) and self._model_for(other) is not None
-
-        doubted = {path for path, link in plausible.items() if link.relation in SUPERSEDING}
-        return LinkQuestion(
-            candidates,
-            linking,
-            plausible,
-            examples=self.learned.examples(self.index, note, vector, may_be_shown),
-            existing=existing_links(self.index, note, owned, candidates, doubted)
-            if settings.evolve
-            else (),
-            evolve=settings.evolve,
-            max_links=settings.max_links,
-            minimum=self.learned.minimum(self.model.name),
-        )
 
 
 @dataclass(frozen=True, slots=True)

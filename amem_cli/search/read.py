@@ -122,7 +122,9 @@ def _links(index: MemoryIndex, note: NoteSummary) -> tuple[LinkView, ...]:
             record = made.get((source.path, target.key)) or made.get((source.path, target.path))
             explained = record if link.kind == "property" else None
             view = LinkView(other.id, path, other.title, outgoing, link.kind, explained)
-            found.setdefault((path, outgoing), view)
+            # What is said of a link counts, also if the text has the same link.
+            if explained is not None or (path, outgoing) not in found:
+                found[path, outgoing] = view
     return tuple(found.values())
 
 

@@ -466,7 +466,7 @@ class Queries(SharedVault):
         """
         from amem_cli.editing.add import text_bytes
         from amem_cli.journal.provenance import Provenance
-        from amem_cli.memory.process import MemorySteps
+        from amem_cli.memory.steps import MemorySteps
         from amem_cli.notes.note import parse_note
 
         self.embed_missing()

@@ -15,8 +15,9 @@ from amem_cli.analyzer.analyzer import (
     TagUse,
     suggest_tags,
 )
-from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
+from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
 from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.journal.link_decisions import Evolution
 from amem_cli.markdown.links import is_valid_tag
 from amem_cli.notes.note import MemoryLink, Note
 from tests.fakes.letter_encoder import encode
@@ -286,22 +287,43 @@ def test_a_note_that_quotes_a_title_of_everyday_words_is_linked_with_it() -> Non
     assert not link_suggestions(without, [older], document_frequency=lambda word: 40, total=50)
 
 
-def test_only_a_note_that_is_superseded_changes() -> None:
-    older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
-    assert superseded_contexts(NOTE, [LINK], [older]) == []
-    elsewhere = dataclasses.replace(LINK, target="notes/gone.md", relation="supersedes")
-    assert superseded_contexts(NOTE, [elsewhere], [older]) == []
+def changed(body: str, older: LinkCandidate) -> list[Evolution]:
+    new = dataclasses.replace(NOTE, body=body)
+    said = statements_of(new, [older], document_frequency=lambda word: 40, total=50)
+    return changed_contexts(new, said, [older])
+
+
+def test_only_a_note_that_is_spoken_of_changes() -> None:
+    assert changed("Oksana is on the replica again.", RELATED) == []
 
 
 def test_a_superseded_note_says_so_in_its_context() -> None:
     older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
-    link = dataclasses.replace(LINK, relation="supersedes")
-    [change] = superseded_contexts(NOTE, [link], [older])
+    body = "This replaces [[Lunch with Oksana]]."
+    [change] = changed(body, older)
     assert change.context == (
         "Oksana works on the replica — since 2026-03-02 replaced by "
         "“Root cause of the Monday delays”."
     )
+    assert not change.waits
     again = dataclasses.replace(older, context=change.context)
-    assert superseded_contexts(NOTE, [link], [again]) == []
-    [change] = superseded_contexts(NOTE, [link], [dataclasses.replace(older, context="")])
-    assert change.context == "Since 2026-03-02 replaced by “Root cause of the Monday delays”."
+    assert changed(body, again) == []
+    [first] = changed(body, dataclasses.replace(older, context=""))
+    assert first.context == "Since 2026-03-02 replaced by “Root cause of the Monday delays”."
+
+
+def test_the_context_says_what_holds_now_once_and_within_its_length() -> None:
+    older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
+    body = "This replaces [[Lunch with Oksana]]. She queries a copy of the warehouse from now on."
+    [change] = changed(body, older)
+    news = "since 2026-03-02: She queries a copy of the warehouse from now on."
+    assert change.context == f"Oksana works on the replica — {news}"
+    assert changed(body, dataclasses.replace(older, context=change.context)) == []
+    [first] = changed(body, dataclasses.replace(older, context=""))
+    assert first.context == news[0].upper() + news[1:]
+    other = "So [[Lunch with Oksana]] is wrong: her notebook reads from a snapshot of Sunday."
+    [next_change] = changed(other, dataclasses.replace(older, context=change.context))
+    assert next_change.context is not None
+    assert "warehouse" not in next_change.context and "— corrected 2026" in next_change.context
+    [long] = changed(body, dataclasses.replace(older, context="word " * 80))
+    assert long.context is not None and len(long.context) <= 240

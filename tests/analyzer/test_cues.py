@@ -1,0 +1,135 @@
+"""What a note says of older ones: cues, and what they point at."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amem_cli.analyzer.cues import Statement, statements
+from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.language.dates import days_named
+from amem_cli.notes.note import Note
+
+OVEN = LinkCandidate(
+    "notes/Deck oven.md", "Deck oven plan", "We buy a Miwe.", 0.5, 0, 0, created="2026-03-04T10:00"
+)
+BAKE = LinkCandidate(
+    "notes/Bake 14.md", "Bake 14", "A gummy crumb.", 0.4, 1, created="2026-03-09T10:00"
+)
+TRAM = LinkCandidate(
+    "notes/Tram.md", "Tram times", "Late again.", 0.1, 2, created="2026-02-11T10:00"
+)
+OLDER = [OVEN, BAKE, TRAM]
+
+
+def said(body: str, strength: float = 0.1, title: str = "News") -> list[Statement]:
+    note = Note("n.md", "1", title, body, created="2026-03-20T10:00:00")
+    return statements(
+        note, OLDER, [strength] * len(OLDER), document_frequency=lambda word: 2, total=64
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "older", "relation", "pointer"),
+    [
+        ("This replaces the decision of 4 March.", OVEN, "supersedes", "day"),
+        ("The decision of March 4th is cancelled.", OVEN, "supersedes", "day"),
+        ("So [[Deck oven plan]] is dead, we take a used one.", OVEN, "supersedes", "link"),
+        ("So point two of [[Deck oven|the oven]] is wrong.", OVEN, "contradicts", "link"),
+        ("Not four trays as in my Deck oven plan: it is no longer valid.", OVEN, "supersedes", ""),
+        ("Confirms that bake 14 had too little heat.", BAKE, "supports", "title"),
+        ("My “Bake 14” was wrong about the flour.", BAKE, "contradicts", "title"),
+        ("So the figure I wrote last week is false.", BAKE, "contradicts", "time"),
+        ("What we decided in February is off the table.", TRAM, "supersedes", "time"),
+        ("Der Beschluss vom 4. März ist abgesagt.", None, "", ""),
+        ("Das ersetzt die Entscheidung vom 4. März.", OVEN, "supersedes", "day"),
+        ("Die Entscheidung vom 4. März gilt nicht mehr.", OVEN, "supersedes", "day"),
+    ],
+)
+def test_a_cue_counts_for_what_its_sentence_points_at(
+    body: str, older: LinkCandidate | None, relation: str, pointer: str
+) -> None:
+    found = said(body)
+    if older is None:
+        assert all(each.sure for each in found)
+        return
+    [statement] = found
+    assert OLDER[statement.older] is older
+    assert (statement.relation, statement.sure) == (relation, True)
+    assert pointer in ("", statement.pointer)
+
+
+CLAIMS = (
+    "this replaces the decision of 4 March",
+    "[[Deck oven plan]] is wrong",
+    "this supersedes the Deck oven plan",
+    "what we decided in February is cancelled",
+    "this confirms what [[Bake 14]] says",
+)
+
+
+@given(
+    st.sampled_from(CLAIMS),
+    st.sampled_from(
+        [
+            "If it works, {}.",
+            "Perhaps {}.",
+            "Is it so that {}?",
+            "{}?",
+            "I never said that {}.",
+            "It may be that {}.",
+            "Dilwyn said “I heard from all of them that {} for good”.",
+            'Dilwyn said "I heard from all of them that {} for good".',
+            "> {}.",
+            "```\n{}.\n```",
+            "    x = 1\n\n`{}`?",
+        ]
+    ),
+)
+def test_what_is_denied_asked_supposed_or_quoted_is_no_cue(claim: str, frame: str) -> None:
+    assert said(f"{claim[0].upper()}{claim[1:]}.")
+    assert not [each for each in said(frame.format(claim), 0.9) if each.sure]
+
+
+@given(st.text(max_size=300), st.floats(0, 1))
+def test_any_text_is_read(text: str, strength: float) -> None:
+    for each in said(text, strength, title=text[:30]):
+        assert 0 <= each.older < len(OLDER)
+
+
+def test_a_cue_that_points_at_nothing_is_only_proposed_for_the_nearest_note() -> None:
+    [statement] = said("So it wasn't the Miwe at all.", 0.8)
+    assert OLDER[statement.older] is OVEN
+    assert (statement.relation, statement.pointer, statement.sure) == (
+        "contradicts",
+        "subject",
+        False,
+    )
+    assert said("So it wasn't the Miwe at all.", 0.2) == []
+    assert said("The Miwe came on Monday.", 0.9) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("the vote of sept 7", date(2025, 9, 7), date(2025, 9, 7)),
+        ("on the 4th of march", date(2026, 3, 4), date(2026, 3, 4)),
+        ("am 4. märz", date(2026, 3, 4), date(2026, 3, 4)),
+        ("on 2026-03-04", date(2026, 3, 4), date(2026, 3, 4)),
+        ("what i wrote on friday", date(2026, 3, 13), date(2026, 3, 13)),
+        ("yesterday's note", date(2026, 3, 19), date(2026, 3, 19)),
+        ("back in may", date(2025, 5, 1), date(2025, 5, 31)),
+        ("last week i wrote", date(2026, 3, 7), date(2026, 3, 19)),
+    ],
+)
+def test_days_that_a_sentence_names(text: str, first: date, last: date) -> None:
+    [named] = days_named(text, date(2026, 3, 20))
+    assert (named.first, named.last) == (first, last)
+
+
+@pytest.mark.parametrize("text", ["we may go", "31 february", "on 2031-01-01", "1234"])
+def test_what_names_no_day_until_today(text: str) -> None:
+    assert days_named(text, date(2026, 3, 20)) == []
