@@ -226,7 +226,8 @@ def _named(
     folded = sentence.folded
     for at, older in enumerate(candidates):
         file = older.path.rsplit("/", 1)[-1].removesuffix(".md")
-        shown = links.get(fold(older.title)) or links.get(fold(file))
+        names = map(fold, (older.title, file, *older.aliases))
+        shown = next((links[name] for name in names if name in links), "")
         if shown and shown in folded:
             cue = _cue_of_link(sentence, folded.index(shown), said)
             if cue is not None:

@@ -166,6 +166,7 @@ class LinkCandidate:
     created: str = ""
     links: frozenset[str] = frozenset()
     key: str = ""
+    aliases: tuple[str, ...] = ()
     private: bool = False
 
 
@@ -434,5 +435,6 @@ def _candidate(
         created=note.made,
         links=frozenset(linked_paths(index, note.path)),
         key=note.key,
+        aliases=note.aliases,
         private=note.private,
     )

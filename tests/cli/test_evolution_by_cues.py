@@ -68,7 +68,7 @@ def test_what_only_the_subject_points_at_waits_for_a_person(vault: Program) -> N
     [waiting] = vault("review", "--json").json["waiting"]
     assert waiting["path"] == "notes/Bake 14.md"
     assert vault("review", "--accept-all").code == 0
-    assert "corrected 2026-03-24: So it wasn't the flour." in context(vault, "Bake 14")
+    assert "orrected 2026-03-24: So it wasn't the flour." in context(vault, "Bake 14")
 
 
 def test_nothing_changes_when_evolution_is_off(vault: Program) -> None:
@@ -105,3 +105,18 @@ def test_an_adopted_folder_gets_the_same(vault: Program, tmp_path: Path) -> None
     assert shown["context"].endswith(
         "ince 2026-03-20: We take the used deck oven of the Rossi bakery."
     )
+
+
+@pytest.mark.parametrize(
+    "link", ["[[Boiler]]", "[[boiler|the boiler]]", "[[heater]]", "[[Central heating]]"]
+)
+def test_a_link_by_a_short_name_an_alias_or_a_title_says_what_is_replaced(
+    vault: Program, link: str
+) -> None:
+    header = "---\ntitle: Central heating\naliases: [heater]\ncreated: 2026-03-01\n---\n"
+    note = vault.folder / "notes/Boiler.md"
+    note.write_text(f"{header}Jansen services it every March.\n")
+    told(vault, "New firm", "2026-03-22", f"De Groot comes from now on. This replaces {link}.")
+    answer = vault("ask", "who services the heating?").out
+    assert answer.index("De Groot") < answer.index("Jansen")
+    assert "superseded by “New firm”" in vault("show", "Boiler").out
