@@ -17,6 +17,7 @@ from amem_cli.analyzer.keywords import candidate_phrases, is_everyday
 from amem_cli.data import word_set
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.text import search_terms
+from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.words import (
     TOKEN,
     cjk_bigrams,
@@ -190,6 +191,8 @@ class Evidence:
         support: how much the candidate's relatives among the candidates resemble the note too.
         tags: shared tags, the rarer the heavier; negative if both have tags and share none.
             Those of the built-in list of general ones count among a handful of candidates only.
+        similarity: cosine of the vectors.
+        days: between the two notes; None if one of them has no date.
     """
 
     shared: tuple[SharedTerm, ...]
@@ -199,6 +202,8 @@ class Evidence:
     mutual: float
     support: float
     tags: float
+    similarity: float
+    days: float | None
 
 
 def rarity(notes: int, total: int) -> float:
@@ -260,6 +265,8 @@ def gather_evidence(
             else 1 / math.sqrt((1 + candidate.rank) * (1 + candidate.reverse_rank)),
             support=supports[i],
             tags=_shared_tags(note, candidate, candidates),
+            similarity=candidate.similarity,
+            days=_days_between(note.created, candidate.created),
         )
         for i, candidate in enumerate(candidates)
     ]
@@ -316,6 +323,14 @@ def _supports(
 
 def _likeness(one: set[str], other: set[str]) -> float:
     return len(one & other) / math.sqrt(max(len(one), 8) * max(len(other), 8))
+
+
+def _days_between(one: str, other: str) -> float | None:
+    first, second = moment_in(one), moment_in(other)
+    if first is None or second is None:
+        return None
+    between = local_moment(first, None) - local_moment(second, None)
+    return abs(between.total_seconds()) / 86_400
 
 
 def _shared_tags(
