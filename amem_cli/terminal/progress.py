@@ -191,7 +191,7 @@ class EvolveReport:
         elif outcome.problems and (outcome.pending or not outcome.written):
             self._with_problems += 1
             if self._with_problems <= PROBLEMS_SHOWN:
-                problem = ". ".join(outcome.problems[:2])
+                problem = ". ".join(each.rstrip(".") for each in outcome.problems[:2])
                 self.output.notice(f"! {on_one_line(outcome.path)}: {problem}")
 
     def end(self, batch: EvolveBatch, *, interrupted: bool) -> None:
