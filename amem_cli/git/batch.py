@@ -253,8 +253,8 @@ def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
 
 
 def _summary(events: Sequence[Event], *, one: bool) -> str:
-    followed = [event for event in events if follows_a_note(event)]
-    events = [event for event in events if event not in followed]
+    followed = sum(map(follows_a_note, events))
+    events = [event for event in events if not follows_a_note(event)]
     links = sum(len(event.links) for event in events)
     linked = f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
     described = any(event.kind == "construct" for event in events)
@@ -267,7 +267,7 @@ def _summary(events: Sequence[Event], *, one: bool) -> str:
         f"{_count(unlinked, 'note')} unlinked" if unlinked else "",
         f"{_count(evolved, 'note')} evolved" if evolved else "",
         f"{_count(rejected, 'proposal')} rejected" if rejected else "",
-        f"links of {_count(len(followed), 'note')} follow a rename" if followed else "",
+        f"links of {_count(followed, 'note')} follow a rename" if followed else "",
     )
     return ", ".join(filter(None, parts)) or "nothing to change"
 

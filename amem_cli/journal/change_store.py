@@ -218,6 +218,11 @@ class ChangeStore:
 
     def _settle(self, step: _Step, intent: Path) -> list[Problem]:
         """Finish a change or revert it; its intent stays if neither is possible yet."""
+        # A kill may have come between a note's replacement and the deletion of its old version.
+        versions = (raw for write in step.writes for raw in (write.before, write.after))
+        self._vault.discard_left(
+            [write.path for write in step.writes], {sha256(raw) for raw in versions if raw}
+        )
         missing = self._missing(step.events)
         if step.events and not missing:
             # The journal comes last: all was written, and what differs now was changed since.

@@ -273,7 +273,8 @@ def title_of(content: str, limit: int = 60) -> str:
     prose = plain_text(_without_code_blocks(opening))
     for text in (_heading(opening), prose, plain_text(opening)):
         line = next((line for line in text.split("\n") if _has_word(line)), "")
-        end = _SENTENCE_END.search(line)
+        begin = next((at for at, letter in enumerate(line) if letter.isalnum()), 0)
+        end = _SENTENCE_END.search(line, begin)
         title = _cut_title(line[: end.end()] if end else line, limit).strip(_LOOSE_END)
         if _has_word(title):
             return title
@@ -368,12 +369,14 @@ def _cut_title(text: str, limit: int) -> str:
 
     if len(text) <= limit:
         return text
+    # Less says too little of a long text.
+    least = limit // 3
     # An abbreviation's full stop looks like a sentence's; short sentences end like that too.
-    first = next(iter(sentences(text)), text)
-    if len(first) <= limit:
+    first = next(filter(_has_word, sentences(text)), text)
+    if least < len(first) <= limit:
         return first
     cut = _cut(text, limit)
-    clauses = [found.start() for found in _CLAUSE_END.finditer(cut) if found.start() > limit // 3]
+    clauses = [found.start() for found in _CLAUSE_END.finditer(cut) if found.start() > least]
     if clauses:
         return cut[: clauses[-1]]
     whole = cut.split(" ")

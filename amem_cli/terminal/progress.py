@@ -192,7 +192,7 @@ class EvolveReport:
         elif problems and (outcome.pending or not outcome.written):
             self._with_problems += 1
             if self._with_problems <= PROBLEMS_SHOWN:
-                problem = ". ".join(part for part in problems[:2] if part)
+                problem = ". ".join(part.rstrip(".") for part in problems[:2] if part)
                 self.output.notice(f"! {on_one_line(outcome.path)}: {problem}")
 
     def end(self, batch: EvolveBatch, *, interrupted: bool) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -403,22 +403,43 @@ class VaultFolder:
         # A second handle: two listings of one handle share their position.
         with self._enter(parent) as folder:
             with folder.entries() as entries:
-                notes = [entry.name for entry in entries if entry.name.endswith(NOTE_SUFFIX)]
+                notes = [
+                    entry.name
+                    for entry in entries
+                    if entry.name.endswith(NOTE_SUFFIX) and entry.is_file(follow_symlinks=False)
+                ]
             alike = [note for note in notes if folder.lstat(note).st_size == status.st_size]
             content = _read_regular(folder, name)[1] if alike else None
             return status.st_size <= MAX_NOTE_BYTES and any(
                 _read_regular(folder, note)[1] == content for note in alike
             )
 
+    def discard_left(self, paths: Iterable[str], versions: Collection[str]) -> None:
+        """Delete what killed writes left beside these notes, if it is one of their versions.
+
+        Args:
+            versions: hashes of the bytes that the notes had or got.
+        """
+        for parent in {path.rpartition("/")[0] for path in paths}:
+            with suppress(OSError, UnsafePath), self._enter(parent) as folder:
+                for name in _abandoned(folder):
+                    raw = _read_regular(folder, name)[1]
+                    if raw is not None and sha256(raw) in versions:
+                        folder.unlink(name)
+
     def _sweep_intents(self) -> None:
         """Delete intents that a killed process did not finish writing; nothing came of them."""
         with suppress(OSError, UnsafePath), self._enter(f"{STATE_FOLDER}/{INTENTS}") as folder:
-            with folder.entries() as entries:
-                left = [entry for entry in entries if entry.name.startswith(TEMPORARY_PREFIX)]
-            for entry in left:
-                modified = folder.lstat(entry.name).st_mtime_ns
-                if is_abandoned(entry.name, modified, time.time_ns()):
-                    folder.unlink(entry.name)
+            for name in _abandoned(folder):
+                folder.unlink(name)
+
+
+def _abandoned(folder: OpenFolder) -> list[str]:
+    """Temporary files whose writer is gone."""
+    with folder.entries() as entries:
+        names = [entry.name for entry in entries if entry.name.startswith(TEMPORARY_PREFIX)]
+    now = time.time_ns()
+    return [name for name in names if is_abandoned(name, folder.lstat(name).st_mtime_ns, now)]
 
 
 def _read_regular(folder: OpenFolder, name: str) -> tuple[os.stat_result, bytes | None]:

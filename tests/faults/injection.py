@@ -147,3 +147,9 @@ def check_recovered(root: Path) -> None:
     left = [path for path in root.rglob(".amem-*") if path.is_file()]
     assert left == []
     assert list((root / ".amem").glob("intents/*")) == []
+
+
+def check_recovered_from_a_kill(root: Path) -> None:
+    """Also that nothing is kept in the trash: nobody saved anything that could be lost."""
+    check_recovered(root)
+    assert list(root.glob(".trash/recovered-*")) == []

@@ -23,6 +23,7 @@ from tests.faults.injection import (
     TOP,
     FaultyRuns,
     check_recovered,
+    check_recovered_from_a_kill,
     environment,
     faulty,
     make_vault,
@@ -121,7 +122,7 @@ def test_a_killed_write_leaves_every_note_whole(tmp_path: Path, faulty: FaultyRu
                 shutil.copytree(tmp_path / "vault", root)
                 fault = faulty.run(root, action, f"{call}:signal=SIGKILL:when={number}")
                 assert fault.code in (0, -9), fault.told
-                check_recovered(root)
+                check_recovered_from_a_kill(root)
                 check_notes(root, action, done=fault.code == 0)
                 shutil.rmtree(root)
                 if not fault.happened:

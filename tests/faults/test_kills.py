@@ -17,7 +17,7 @@ from amem_cli.index.sync import synchronise
 from amem_cli.notes.note import body_bytes, parse_note
 from tests.conftest import Program
 from tests.faults.driver import evolve, ports_of, update_note
-from tests.faults.injection import FaultyRuns, check_recovered, faulty, make_vault
+from tests.faults.injection import FaultyRuns, check_recovered_from_a_kill, faulty, make_vault
 from tests.vaults import open_vault, write_note
 
 pytestmark = pytest.mark.slow
@@ -42,7 +42,7 @@ def test_sixty_kills_during_a_batch_leave_every_note_whole(
             assert body_bytes(raw) == text.encode()
             assert parse_note(name, raw).refused is None
             assert raw == before[name] or b"\nkeywords:" in raw
-        check_recovered(root)
+        check_recovered_from_a_kill(root)
         ports = open_vault(root)
         synchronise(ports)
         if not ports.index.queue.unprocessed():
@@ -53,7 +53,7 @@ def test_sixty_kills_during_a_batch_leave_every_note_whole(
     ports = ports_of(root)
     evolve(root)
     assert ports.index.queue.unprocessed() == []
-    check_recovered(root)
+    check_recovered_from_a_kill(root)
 
 
 IMPORTED = {f"{number}.md": f"Number {number} of what comes in.\n" for number in range(12)}
@@ -90,7 +90,7 @@ def test_kills_of_a_command_leave_its_change_whole_or_not_made_and_it_can_be_mad
         root = tmp_path / f"v{kill}"
         shutil.copytree(tmp_path / "vault", root)
         cut += faulty.killed(root, line, after=chance.random() * usual) != 0
-        check_recovered(root)
+        check_recovered_from_a_kill(root)
         if action == "import":
             # Note by note: each that came in is whole, and none is there twice.
             assert set(before) <= set(bodies(root)) <= set(after)
@@ -99,7 +99,7 @@ def test_kills_of_a_command_leave_its_change_whole_or_not_made_and_it_can_be_mad
             assert bodies(root) in (before, after)
         if bodies(root) != after:
             assert faulty.done(root, line) == 0
-            check_recovered(root)
+            check_recovered_from_a_kill(root)
             assert bodies(root) == after
         shutil.rmtree(root)
     assert cut

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.driver import ports_of
-from tests.faults.injection import FaultyRuns, check_recovered, faulty
+from tests.faults.injection import FaultyRuns, check_recovered, check_recovered_from_a_kill, faulty
 from tests.vaults import tree_hashes, write_note
 
 __all__ = ["faulty"]
@@ -56,7 +56,7 @@ def test_a_merge_that_is_killed_is_whole_or_not_at_all(
         root = tmp_path / f"v{number}"
         shutil.copytree(tmp_path / "vault", root)
         fault = faulty.run(root, "merge", f"{call}:signal=SIGKILL:when={number}")
-        check_recovered(root)
+        check_recovered_from_a_kill(root)
         assert notes(root) in states, f"{call} {number}"
         found.append(states.index(notes(root)))
         merged = [event for event in ports_of(root).index.events.read() if event.kind == "merge"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +35,6 @@ PUBLIC = {
     "Winter.md": f"{DOUGH} In winter the fridge is at 4 degrees.\n",
     "Summer.md": f"{DOUGH} In summer the kitchen is too warm for butter.\n",
 }
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as running:
-        yield running
 
 
 @pytest.fixture

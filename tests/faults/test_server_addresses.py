@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,12 +45,6 @@ logging.basicConfig(level=logging.INFO)
 with AgenticMemorySystem(None, sys.argv[1], "m", vault="v") as memory:
     memory.add_note(sys.argv[2])
 """
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as running:
-        yield running
 
 
 @pytest.fixture

@@ -159,6 +159,11 @@ def test_a_sequence_too_long_for_a_name_leaves_none_of_it() -> None:
             "The pipe is 9 cm short of it. This replaces [[Stove sweep]] of the year before last.",
             "The pipe is 9 cm short of it",
         ),
+        (
+            "Ah. The clock of the town hall strikes again, since Monday at noon sharp.",
+            "Ah. The clock of the town hall strikes again",
+        ),
+        ("… and then the old clock struck twice", "… and then the old clock struck twice"),
         ("word " * 40, " ".join(["word"] * 12)),
         ("字" * 100, "字" * 60),
         ("x" * 59 + "👨\u200d👩\u200d👧", "x" * 59),

@@ -296,3 +296,14 @@ def test_what_a_killed_write_left_is_deleted_if_a_note_beside_it_holds_it(tmp_pa
     kept = [path.read_text() for path in (tmp_path / ".trash").iterdir()]
     assert kept == ["Mine, and lost else.\n"]
     assert not list(tmp_path.glob(".amem-*"))
+
+
+def test_a_link_beside_what_a_killed_write_left_keeps_nothing_from_the_trash(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "Link.md").symlink_to("elsewhere")
+    left = tmp_path / ".amem-01.tmp"
+    left.write_text("just mine")
+    os.utime(left, (0, 0))
+    scanned(VaultFolder(tmp_path))
+    assert [path.read_text() for path in (tmp_path / ".trash").iterdir()] == ["just mine"]
