@@ -157,7 +157,7 @@ def test_a_key_reaches_no_file_no_log_and_no_error(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"llm_backend": "gpt"}, "llama.cpp, openai, ollama, none"),
+        ({"llm_backend": "gpt"}, "none, llama.cpp, openai, ollama"),
         ({"llm_backend": "sglang"}, "base_url"),
         ({"llm_backend": "openai"}, "no model named"),
         ({"llm_backend": "llama.cpp", "llm_model": "/nowhere/model.gguf"}, "nowhere"),
