@@ -87,11 +87,13 @@ class MadeVault:
 
     Attributes:
         links: relation by source and target, as they stand at the end.
+        suggested: source and target of what each note's own step suggested.
         described: what the notes hold at the end.
     """
 
     steps: tuple[Step, ...]
     links: Mapping[tuple[str, str], str]
+    suggested: frozenset[tuple[str, str]]
     described: Mapping[str, GoldNote]
 
 
@@ -238,7 +240,10 @@ def process_gold(
             tags=summary.tags,
             context=summary.context,
         )
-    return MadeVault(tuple(steps), vault.links(), described)
+    suggested = {
+        (step.note, vault.id_of[link.path]) for step in steps for link in step.outcome.suggested
+    }
+    return MadeVault(tuple(steps), vault.links(), frozenset(suggested), described)
 
 
 def _context(vault: OpenVault, note_id: str) -> str:

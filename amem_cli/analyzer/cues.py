@@ -55,6 +55,7 @@ _RANKS_OF_A_TIME = 3
 # are right far more seldom.
 _OF_SUBJECTS: frozenset[Kind] = frozenset({"replaced", "refuted"})
 _LEAST_STRENGTH_OF_SUBJECT = 0.5
+_SMALL_NUMBER = re.compile(r"\d{1,2}")
 _A_FEW = 4.0
 _RARE_SHARE = 0.05
 
@@ -361,6 +362,12 @@ def _by_subject(
     theirs = subject_stems(f"{older.title}\n{older.text}")
     choices = []
     for sentence, cue in unplaced:
+        # What is replaced must be something that the older note speaks of.
+        if cue.acts and not any(
+            one in theirs and not _SMALL_NUMBER.fullmatch(one)
+            for one in subject_stems(_CLAUSE.split(sentence.folded[cue.end :])[0])
+        ):
+            continue
         shares = any(
             len(word) > 2
             and not is_stopword(word)
