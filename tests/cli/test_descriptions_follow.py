@@ -32,7 +32,7 @@ def with_text(path: Path, text: str) -> None:
 
 def described(amem: Program, *options: str) -> Path:
     added = amem("add", BREAD, "--title", "Weekend", "--json", *options).json
-    return Path(amem.environment["AMEM_VAULT"]) / added["path"]
+    return Path(amem.environment["AMEM_VAULT"], added["path"])
 
 
 def last_event(amem: Program) -> dict[str, Any]:

@@ -16,7 +16,7 @@ PARTY = "[[Opening date]] is wrong: we open on 15 May, the permit takes longer."
 CAUSE = "So it wasn't the flour. With the stone at 250 degrees the rye crumb opens."
 
 
-def told(amem: Program, title: str, day: str, text: str, *more: str) -> Program.Result:
+def told(amem: Program, title: str, day: str, text: str, *more: str) -> Answer:
     done = amem("add", text, "--title", title, "--created", f"{day}T10:00:00", *more)
     assert done.code == 0, done.err
     return done
