@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from amem_cli.analyzer.analyzer import note_vector
+from amem_cli.analyzer.earlier_notes import EarlierNotes
 from amem_cli.analyzer.link_choice import link_suggestions
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
 from amem_cli.index.memory_index import MemoryIndex
@@ -35,6 +36,7 @@ def with_links_updated(
     text_hash: str,
     owned: Provenance,
     analysis: NoteAnalysis,
+    earlier: EarlierNotes,
     *,
     trusted: bool,
 ) -> NoteAnalysis:
@@ -42,6 +44,9 @@ def with_links_updated(
 
     Nothing changes for a text that went through the process before, by its hash. What the model
     says of an existing link counts if it is trusted.
+
+    Args:
+        note: with the moment when it was made as its date.
     """
     events = index.events.read(note.id or note.path)
     processed = [event.text_hash for event in events if event.kind == "process" and event.text_hash]
@@ -61,7 +66,8 @@ def with_links_updated(
             update = update_by_model(note.path, linked.pop(path)[1], said[path])
             by_model += [update] if update is not None else []
     decided = {(update.source, update.target) for update in by_model}
-    by_text = _updates_by_text(index, encoder, without_machine_values(note, owned), linked, events)
+    own = without_machine_values(note, owned)
+    by_text = _updates_by_text(index, encoder, own, linked, events, earlier)
     return replace(
         analysis,
         linking=replace(linking, link_changes=tuple(by_model)),
@@ -87,19 +93,20 @@ def _updates_by_text(
     note: Note,
     linked: Mapping[str, tuple[NoteSummary, LinkRecord]],
     events: Sequence[Event],
+    earlier: EarlierNotes,
 ) -> list[LinkUpdate]:
     if not linked:
         return []
     vector = note_vector(encoder.encode, note)
-    near = near_notes(index, note.path, plain_text(note.body), vector, _COMPARED)
-    best = at_best(index, [summary for summary, _ in linked.values()], vector)
+    near = near_notes(index, note.path, plain_text(note.body), vector, _COMPARED, earlier)
+    best = at_best(index, [summary for summary, _ in linked.values()], vector, earlier)
 
     def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
         suggestions = link_suggestions(
             note,
             candidates,
-            document_frequency=index.text.document_frequency,
-            total=index.notes.count(),
+            document_frequency=earlier.document_frequency,
+            total=earlier.total,
             limit=len(candidates),
             minimum=0.0,
         )

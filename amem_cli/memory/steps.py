@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
 from amem_cli.analyzer.cues import days_pointed_at
+from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, waiting_notes
 from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
 from amem_cli.analyzer.link_evidence import named_notes, near_notes
 from amem_cli.journal.link_decisions import SUGGESTED_FROM
@@ -49,18 +51,27 @@ WEIGHED_FOR_EACH_SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class MemorySteps:
-    """The steps of the process; without a model the offline analyzer does all of it."""
+    """The steps of the process; without a model the offline analyzer does all of it.
+
+    Attributes:
+        now: the moment of the process; dates after it do not say when a note was made.
+        waiting: places in time by path of the notes that wait for their first process; if None,
+            the queue tells.
+    """
 
     index: MemoryIndex
     encoder: Encoder
     model: LanguageModel | None
     settings: ProcessSettings
     learned: LearnedThresholds = field(default_factory=LearnedThresholds)
+    now: datetime = datetime.max
+    waiting: Mapping[str, Place] | None = None
 
     def analyse(self, note: Note, owned: Provenance) -> NoteAnalysis:
         """Find metadata for the empty fields, links to older notes, and changes of those.
 
         Args:
+            note: with the moment when it was made as its date.
             owned: what of the note the machine wrote.
 
         Raises:
@@ -135,6 +146,12 @@ class MemorySteps:
         model = self.model
         return None if model is None or (note.private and model.is_remote) else model
 
+    def _earlier(self, note: Note, waiting: Mapping[str, Place]) -> EarlierNotes:
+        """The notes that count for one; absent are those of the waiting ones that are later."""
+        own = waiting.get(note.path, (note.created, note.id or "", note.path))
+        later = [path for path, place in waiting.items() if place > own]
+        return EarlierNotes(self.index, self.now, later)
+
     def _links(
         self, note: Note, text: str, owned: Provenance
     ) -> tuple[Linking, LinkQuestion | None]:
@@ -143,26 +160,14 @@ class MemorySteps:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
         unlinked = self.index.link_history.unlinked(note.path)
-        summary = self.index.notes.summary(note.path)
-        dated = replace(note, created=summary.made) if summary else note
-        is_dated = summary is None or bool(summary.created)
-        named = named_notes(self.index, note.path, days_pointed_at(dated))
+        earlier = self._earlier(note, self.waiting or {})
+        named = named_notes(self.index, note.path, days_pointed_at(note), earlier)
         near = partial(near_notes, self.index, note.path, text, vector, weighed, named=named)
-
-        def is_later(path: str, made: str) -> bool:
-            # Files copied at once are linked in the order in which they are processed.
-            return made > dated.created or (
-                made == dated.created and not is_dated and path > note.path
-            )
-
-        later: frozenset[str] = frozenset()
-        nearest = near()
-        if any(is_later(each.path, each.created) for each in nearest):
-            # As if they had not been written yet: a vault that is processed at once gets the links
-            # that it would have got note by note.
-            outlines = self.index.notes.outlines()
-            later = frozenset(each.path for each in outlines if is_later(each.path, each.made))
-            nearest = near(later)
+        nearest = near(earlier)
+        if self.waiting is None and any(each.created >= note.created for each in nearest):
+            # Only then the queue is asked: it takes long in a large vault.
+            earlier = self._earlier(note, waiting_notes(self.index, self.now))
+            nearest = near(earlier) if earlier.absent else nearest
         older = [
             each
             for each in nearest
@@ -174,10 +179,9 @@ class MemorySteps:
         ]
         if not older:
             return Linking(), None
-        frequency = partial(self.index.text.document_frequency, excluded=later)
-        total = self.index.notes.count() - len(later)
+        frequency, total = earlier.document_frequency, earlier.total
         likely = link_suggestions(
-            dated,
+            note,
             older,
             document_frequency=frequency,
             total=total,
@@ -185,14 +189,23 @@ class MemorySteps:
             minimum=min(self.settings.plausible, SUGGESTED_FROM),
         )
         minimum = self.learned.minimum(ANALYZER)
-        made = [link for link in likely if link.strength >= minimum][: self.settings.max_links]
+        # One link joins two notes, unless the second says what holds now.
+        linking_here = {
+            path for path, link in self.index.links.incoming(note.path) if link.kind == "property"
+        }
+        made = [
+            link
+            for link in likely
+            if link.strength >= minimum
+            and not (link.relation == "related" and link.target in linking_here)
+        ][: self.settings.max_links]
         weaker = (link for link in likely if link.strength >= SUGGESTED_FROM and link not in made)
         offline: list[Evolution] = []
         if self.settings.evolve:
             # Nothing of a note spreads into one that more or fewer may read.
             alike = [each for each in older if each.private == note.private]
-            said = statements_of(dated, alike, document_frequency=frequency, total=total)
-            offline = changed_contexts(dated, said, alike)
+            said = statements_of(note, alike, document_frequency=frequency, total=total)
+            offline = changed_contexts(note, said, alike)
         linking = Linking(tuple(made), tuple(offline), suggested=tuple(weaker))
         if not (self.settings.trusted and self.settings.max_links and self._model_for(note)):
             return linking, None

@@ -142,9 +142,11 @@ def test_after_a_move_and_a_change_an_index_made_anew_is_the_same(
     rebuilt(ports, tmp_path)
 
 
-def test_without_that_decision_the_older_note_would_be_linked_back(
+def test_without_that_decision_the_older_note_would_be_linked(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
+    linked(ports)
+    undo_since(ports, "2000-01-01")
     rewrite(tmp_path, "Lamination of dough", "Butter again: croissant dough tore in the fridge.")
     titles = [made.title for made in run(ports, "Lamination of dough").links]
     assert titles == ["Morning batch"]
