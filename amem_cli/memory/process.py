@@ -42,7 +42,7 @@ from amem_cli.memory.outdated import (
     without_machine_values,
 )
 from amem_cli.memory.plan import ProcessPlan
-from amem_cli.memory.relink import with_links_updated
+from amem_cli.memory.relink import said_again, with_links_updated
 from amem_cli.memory.steps import MemorySteps
 from amem_cli.models.ports import UnavailableModel
 from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note, parse_note
@@ -196,14 +196,27 @@ class MemoryProcess:
         names, reason = self._to_replace(note, owned, events, text_hash)
         written = owned_before_undo(events) if self.again else owned
         bare = without_machine_values(note, written, names)
-        analysis = steps.analyse(bare, owned)
+        # Without a text hash: also if the text went through the process and was not described anew.
+        fits = set(names).difference(outdated_fields(note, written, events, ""))
+        former = {name: getattr(note, name) for name in fits}
+        analysis = steps.analyse(bare, owned, Metadata(**former))
         if names:
-            kept = Metadata(bare.keywords, bare.tags, bare.context)
+            metadata = filled(
+                analysis.description.metadata, Metadata(bare.keywords, bare.tags, bare.context)
+            )
+            if "context" in fits:
+                context = said_again(
+                    self.ports,
+                    self.encoder,
+                    note,
+                    events,
+                    metadata.context,
+                    EarlierNotes(index, now),
+                )
+                metadata = replace(metadata, context=context)
+            changed = [name for name in names if getattr(metadata, name) != getattr(note, name)]
             described = replace(
-                analysis.description,
-                metadata=filled(analysis.description.metadata, kept),
-                replaces=names,
-                reason=reason,
+                analysis.description, metadata=metadata, replaces=changed, reason=reason
             )
             analysis = replace(analysis, description=described)
         if not settings.evolve:

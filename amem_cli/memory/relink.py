@@ -12,18 +12,18 @@ from dataclasses import replace
 
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.earlier_notes import EarlierNotes
-from amem_cli.analyzer.link_choice import link_suggestions
+from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
-from amem_cli.index.memory_index import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
-from amem_cli.journal.provenance import Provenance
+from amem_cli.journal.provenance import Provenance, effective_events
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
 from amem_cli.memory.outdated import without_machine_values
 from amem_cli.models.ports import Encoder
-from amem_cli.notes.note import MemoryLink, Note
+from amem_cli.notes.note import MemoryLink, Note, parse_note
 
 # Notes beside the linked ones that show what evidence is usual.
 _COMPARED = 8
@@ -85,6 +85,49 @@ def machine_links(
         if record.by == "machine" and record.target not in owned.kept:
             for summary in with_key(index.notes.find(record.target), record.target)[:1]:
                 yield summary, record
+
+
+def said_again(
+    ports: VaultPorts,
+    encoder: Encoder,
+    note: Note,
+    events: Sequence[Event],
+    context: str,
+    earlier: EarlierNotes,
+) -> str:
+    """A context made anew, closed with what another note said of this one, if it still says so.
+
+    Args:
+        events: the note's, oldest first.
+        context: the new one, or the former one if that stays.
+    """
+    index = ports.index
+    closings = (
+        (event.trigger, change.before)
+        for event in reversed(effective_events(events))
+        for change in event.changes
+        if event.kind == "evolve" and event.model == ANALYZER
+        if (change.field, change.after) == ("context", note.context)
+    )
+    key, before = next(closings, ("", ""))
+    own = index.notes.summary(note.path)
+    if not key or own is None:
+        return context
+    # What stays is what was there before the other note spoke.
+    base = str(before) if context == note.context else context
+    for summary in with_key(index.notes.find(key), key)[:1]:
+        other = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
+        if other.private != note.private or other.refused is not None:
+            continue
+        other = replace(other, created=earlier.made(summary))
+        vector = note_vector(encoder.encode, other)
+        [older] = at_best(index, [own], vector, earlier)
+        older = replace(older, context=base)
+        frequency, total = earlier.document_frequency, earlier.total
+        said = statements_of(other, [older], document_frequency=frequency, total=total)
+        for change in changed_contexts(other, said, [older]):
+            base = change.context or base
+    return base
 
 
 def _updates_by_text(

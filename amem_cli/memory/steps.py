@@ -19,6 +19,7 @@ from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, waiting_notes
 from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
 from amem_cli.analyzer.link_evidence import named_notes, near_notes
 from amem_cli.journal.link_decisions import SUGGESTED_FROM
+from amem_cli.language.words import sentences
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.learn import LearnedThresholds
 from amem_cli.memory.outcome import (
@@ -30,7 +31,7 @@ from amem_cli.memory.outcome import (
     filled,
 )
 from amem_cli.notes.names import is_linkable
-from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Note
+from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note
 
 if TYPE_CHECKING:
     from amem_cli.analyzer.link_evidence import LinkCandidate
@@ -67,12 +68,13 @@ class MemorySteps:
     now: datetime = datetime.max
     waiting: Mapping[str, Place] | None = None
 
-    def analyse(self, note: Note, owned: Provenance) -> NoteAnalysis:
+    def analyse(self, note: Note, owned: Provenance, kept: Metadata | None = None) -> NoteAnalysis:
         """Find metadata for the empty fields, links to older notes, and changes of those.
 
         Args:
             note: with the moment when it was made as its date.
             owned: what of the note the machine wrote.
+            kept: former values for empty fields, which stay where no new one is found.
 
         Raises:
             ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
@@ -80,13 +82,14 @@ class MemorySteps:
         text = plain_text(note.body)
         if not text:
             return NoteAnalysis(Description(), Linking(), ANALYZER)
+        kept = kept or Metadata()
         missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
         values = AnalyzerValues(self.index, self.encoder.encode, note, text)
         if self._model_for(note) is None:
-            description = Description(values.metadata(missing))
+            description = Description(filled(values.metadata(missing), kept))
             linking, _ = self._links(filled(note, description.metadata), text, owned)
         else:
-            description, linking = self._ask(note, text, owned, missing, values)
+            description, linking = self._ask(note, text, owned, missing, values, kept)
         names = " and ".join(filter(None, (", ".join(missing[:-1]), *missing[-1:])))
         description = replace(description, reason=f"{names} were missing" if missing else "")
         models = {description.step.model, linking.step.model} - {ANALYZER}
@@ -99,6 +102,7 @@ class MemorySteps:
         owned: Provenance,
         missing: tuple[str, ...],
         values: AnalyzerValues,
+        kept: Metadata,
     ) -> tuple[Description, Linking]:
         """The steps with the language model, in one joint question if it is trusted."""
         # Not loaded if no model is asked.
@@ -109,7 +113,9 @@ class MemorySteps:
 
         model, settings = self.model, self.settings
         assert model is not None
-        wanted = [name for name in missing if settings.trusted or name in FIELDS_OF_THE_WEAK]
+        # Of a note of one sentence, that sentence says most.
+        of_the_weak = FIELDS_OF_THE_WEAK if len(sentences(text)) > 1 else ()
+        wanted = [name for name in missing if settings.trusted or name in of_the_weak]
         asked = metadata_question(note.title, text, wanted, values.near_tags()) if wanted else None
         candidates, joint = None, None
         if asked is not None and settings.trusted:
@@ -121,9 +127,9 @@ class MemorySteps:
                 request = link_request(note, candidates[1], settings.deadline, metadata=asked)
                 joint = ask_once(model, request)
         if asked is None:
-            description = Description(values.metadata(missing))
+            description = Description(filled(values.metadata(missing), kept))
         else:
-            description = ask_for_metadata(model, asked, missing, values, settings, joint)
+            description = ask_for_metadata(model, asked, missing, values, settings, joint, kept)
         described = filled(note, description.metadata)
         # With its context the note may be near to others than its words alone.
         if candidates is None or joint is None:

@@ -35,7 +35,8 @@ def ports(tmp_path: Path) -> VaultPorts:
     write_note(tmp_path, "Lamination of dough.md", f"{SAME_DAY}{OLD}\n")
     write_note(tmp_path, "Morning batch.md", f"{SAME_DAY}{NEW}\n")
     for number in range(4):
-        write_note(tmp_path, f"N{number}.md", f"{SAME_DAY}Number {number}: frost and weather.\n")
+        # Were they the later ones, the pair would be weighed without them at first.
+        write_note(tmp_path, f"A{number}.md", f"{SAME_DAY}Number {number}: frost and weather.\n")
     return ports
 
 
