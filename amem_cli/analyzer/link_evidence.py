@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from amem_cli.analyzer.earlier_notes import EarlierNotes
 from amem_cli.analyzer.keywords import candidate_phrases, is_everyday
 from amem_cli.data import word_set
 from amem_cli.index.records import NoteSummary
@@ -151,7 +151,7 @@ class LinkCandidate:
         rank, reverse_rank: place of each among the other's nearest, 0 = nearest; None if it is not
             among those that were looked at.
         links: paths that the candidate is linked with, in either direction.
-        created: when it was made, as far as the index tells.
+        created: when it was made, as far as the index tells; see `moment_made`.
         key: its id, or its path if it has none.
     """
 
@@ -190,7 +190,6 @@ class Evidence:
         mutual: 0..1, 1 if each note is the other's nearest.
         support: how much the candidate's relatives among the candidates resemble the note too.
         tags: shared tags, the rarer the heavier; negative if both have tags and share none.
-            Those of the built-in list of general ones count among a handful of candidates only.
         similarity: cosine of the vectors.
         days: between the two notes; None if one of them has no date.
     """
@@ -357,22 +356,23 @@ def near_notes(
     text: str,
     vector: Vectors,
     limit: int,
-    excluded: Collection[str] = frozenset(),
+    earlier: EarlierNotes | None = None,
     named: Collection[str] = (),
 ) -> list[LinkCandidate]:
     """The notes nearest to one by meaning and by words, the nearest first.
 
-    `vector` is the note's enhanced embedding, shape (dimension,). `excluded` are paths of notes
-    that count as absent, as if they had not been written yet, and `named` of those that are among
-    the candidates however far they are.
+    `vector` is the note's enhanced embedding, shape (dimension,). `earlier` are the notes that
+    count, by default all, and `named` the paths of those that are among the candidates however far
+    they are.
     """
+    earlier = earlier or EarlierNotes(index)
     # Notes that share rare words may be far apart in meaning, so both kinds of search count.
-    near = _without(excluded, limit + 1, partial(index.vectors.scores, vector))
+    near = earlier.nearest(vector, limit + 1)
     terms = [term for phrase in candidate_phrases(text, PHRASES) for term in search_terms(phrase)]
     wanted = list(dict.fromkeys(terms))
-    said = _without(excluded, limit + 1, partial(index.text.keyword_scores, wanted))
+    said = earlier.with_words(wanted, limit + 1)
     near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
-    further = sorted(set(named) - set(near) - set(excluded))
+    further = sorted(set(named) - set(near) - earlier.absent)
     near.update(index.vectors.scores(vector, len(further), further) if further else {})
     near.pop(path, None)
     order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
@@ -382,51 +382,44 @@ def near_notes(
         if summary is not None:
             reverse = None
             if rank < limit:
-                reverse = _reverse_rank(index, other, path, similarity, excluded)
-            candidates.append(_candidate(index, summary, similarity, rank, reverse))
+                reverse = _reverse_rank(index, other, path, similarity, earlier)
+            candidates.append(_candidate(index, summary, similarity, rank, reverse, earlier))
     return candidates
 
 
-def named_notes(index: MemoryIndex, path: str, days: Collection[str]) -> list[str]:
+def named_notes(
+    index: MemoryIndex, path: str, days: Collection[str], earlier: EarlierNotes
+) -> list[str]:
     """Paths of the notes that a note links to in its text, or that were made on one of the days
     (`2026-03-04`) that it names; at most 16."""
     linked = {target for target, _ in index.links.outgoing(path)}
-    made_then = (each.path for each in index.notes.outlines() if each.made[:10] in days)
+    made_then = (each.path for each in index.notes.outlines() if earlier.made(each)[:10] in days)
     return sorted({*linked, *(made_then if days else ())} - {path})[:_MOST_NAMED]
 
 
-def _without(
-    excluded: Collection[str], limit: int, search: Callable[[int], dict[str, float]]
-) -> dict[str, float]:
-    """The best of a search, at most `limit`, without the excluded ones."""
-    asked = limit
-    while True:
-        found = search(asked)
-        kept = {path: score for path, score in found.items() if path not in excluded}
-        if len(kept) >= limit or len(found) < asked:
-            return dict(list(kept.items())[:limit])
-        asked *= 4
-
-
 def at_best(
-    index: MemoryIndex, summaries: Sequence[NoteSummary], vector: Vectors
+    index: MemoryIndex,
+    summaries: Sequence[NoteSummary],
+    vector: Vectors,
+    earlier: EarlierNotes | None = None,
 ) -> list[LinkCandidate]:
     """Notes with what speaks for a link to each, as if it and the other were the nearest to each
     other; which notes are that depends on the rest of the vault. `vector` is the other note's
     enhanced embedding, shape (dimension,)."""
+    earlier = earlier or EarlierNotes(index)
     paths = [summary.path for summary in summaries]
     near = index.vectors.scores(vector, len(paths), paths)
-    return [_candidate(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
+    return [_candidate(index, each, near.get(each.path, 0.0), 0, 0, earlier) for each in summaries]
 
 
 def _reverse_rank(
-    index: MemoryIndex, other: str, path: str, similarity: float, excluded: Collection[str]
+    index: MemoryIndex, other: str, path: str, similarity: float, earlier: EarlierNotes
 ) -> int | None:
     """The place of the note among the other one's nearest, by their similarity."""
     vector = index.vectors.of_note(other)
     if vector is None:
         return None
-    nearest = _without(excluded, REVERSE_DEPTH, partial(index.vectors.scores, vector))
+    nearest = earlier.nearest(vector, REVERSE_DEPTH)
     closer = sum(
         cosine > similarity for each, cosine in nearest.items() if each not in (other, path)
     )
@@ -435,7 +428,12 @@ def _reverse_rank(
 
 
 def _candidate(
-    index: MemoryIndex, note: NoteSummary, similarity: float, rank: int, reverse: int | None
+    index: MemoryIndex,
+    note: NoteSummary,
+    similarity: float,
+    rank: int,
+    reverse: int | None,
+    earlier: EarlierNotes,
 ) -> LinkCandidate:
     return LinkCandidate(
         path=note.path,
@@ -447,7 +445,7 @@ def _candidate(
         keywords=note.keywords,
         tags=note.tags,
         context=note.context,
-        created=note.made,
+        created=earlier.made(note),
         links=frozenset(linked_paths(index, note.path)),
         key=note.key,
         aliases=note.aliases,

@@ -64,10 +64,11 @@ def evolve(
             paths = [note.path for note in all_named(workspace, notes)]
         else:
             paths = queue.unprocessed() if everything else [note.path for note in queue.pending()]
-        paths = paths[:limit]
+        paths, rest = paths[:limit], paths[len(paths[:limit]) :]
         if not paths:
             _say_what_is_left(session, workspace.index)
-        code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes), again=again)
+        how = {"dry_run": dry_run, "asked": bool(notes), "again": again}
+        code = _evolve(session, workspace, paths, rest, **how)
     raise typer.Exit(code)
 
 
@@ -92,17 +93,17 @@ def _evolve(
     session: Session,
     workspace: Workspace,
     paths: list[str],
+    rest: list[str],
     *,
     dry_run: bool,
-    asked: bool,
-    again: bool,
+    **how: bool,
 ) -> int:
     """Process notes and print each as it is done; returns the exit code."""
     from amem_cli.terminal.progress import EvolveReport, batch_progress
 
     report = EvolveReport(session.output, len(paths), dry_run)
     interrupted = False
-    with workspace.evolving(paths, asked=asked, dry_run=dry_run, again=again) as batch:
+    with workspace.evolving(paths, rest=rest, dry_run=dry_run, **how) as batch:
         report.begin()
         try:
             with batch_progress(session.output, batch) as hidden:

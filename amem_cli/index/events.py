@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -364,6 +364,15 @@ class IndexQueue:
             f" {condition} {_PENDING_ORDER}"
         )
         return [PendingNote(*row) for row in self._file.rows(sql)]
+
+    def never_processed(self, paths: Collection[str] = ()) -> set[str]:
+        """Of the pending notes and those at `paths`, the ones of which no text was processed."""
+        asked = {each.path for each in self.pending()}.union(paths)
+        sql = (
+            "SELECT n.path FROM json_each(?) JOIN notes n ON n.path = value WHERE NOT EXISTS("
+            "SELECT 1 FROM events e WHERE e.note IN (n.id, n.path) AND e.kind = 'process')"
+        )
+        return {path for (path,) in self._file.rows(sql, (json.dumps(list(asked)),))}
 
     def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
         """Whether this text of a note (id or path) was processed."""

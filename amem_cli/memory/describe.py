@@ -134,6 +134,7 @@ def ask_for_metadata(
     values: AnalyzerValues,
     settings: ProcessSettings,
     joint: ModelReply | None,
+    kept: Metadata,
 ) -> Description:
     """Ask for metadata of a note; ask once more for what fails, unless the fault shows that the
     model cannot do it. What it does not give is the analyzer's.
@@ -141,6 +142,7 @@ def ask_for_metadata(
     Args:
         missing: all that the note lacks; the question may be about less.
         joint: the reply to the joint question; it counts as the first attempt.
+        kept: former values, which stay where neither gives one.
     """
     similarity, trusted = similarity_by(values.encode), settings.trusted
     metadata, use = Metadata(), ModelUse()
@@ -175,13 +177,13 @@ def ask_for_metadata(
             failures["context"] = "says less than a sentence of the note"
     unfilled = tuple(name for name in missing if not getattr(metadata, name))
     instead = values.metadata(unfilled)
+    outcome = dict.fromkeys(failures, "it is left empty")
+    outcome |= {name: "the former one stays" for name in failures if getattr(kept, name)}
     by_analyzer = f"{ANALYZER} wrote it instead"
-    replaced = (
-        f"{name}: {why}; {by_analyzer if getattr(instead, name) else 'it is left empty'}"
-        for name, why in failures.items()
-    )
+    outcome |= {name: by_analyzer for name in failures if getattr(instead, name)}
+    replaced = (f"{name}: {why}; {outcome[name]}" for name, why in failures.items())
     return Description(
-        filled(metadata, instead),
+        filled(filled(metadata, instead), kept),
         Step(model.name, METADATA_PROMPT if joint is None else JOINT_PROMPT, use),
         problems=(*remarks, *replaced),
     )

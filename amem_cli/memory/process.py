@@ -7,11 +7,12 @@ a later answer replaces these values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from amem_cli.analyzer.earlier_notes import EarlierNotes, moment_made
 from amem_cli.errors import (
     BudgetSpent,
     HeaderRefused,
@@ -41,13 +42,14 @@ from amem_cli.memory.outdated import (
     without_machine_values,
 )
 from amem_cli.memory.plan import ProcessPlan
-from amem_cli.memory.relink import with_links_updated
+from amem_cli.memory.relink import said_again, with_links_updated
 from amem_cli.memory.steps import MemorySteps
 from amem_cli.models.ports import UnavailableModel
 from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note, parse_note
 from amem_cli.search.suggestions import suggestions
 
 if TYPE_CHECKING:
+    from amem_cli.analyzer.earlier_notes import Place
     from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
     from amem_cli.models.ports import Encoder, LanguageModel
@@ -63,6 +65,7 @@ class MemoryProcess:
 
     Attributes:
         again: what the machine wrote in a note's metadata is made anew, also what was undone.
+        waiting: see `MemorySteps`.
     """
 
     ports: VaultPorts
@@ -70,6 +73,7 @@ class MemoryProcess:
     model: LanguageModel | None
     settings: ProcessSettings = field(default_factory=ProcessSettings)
     again: bool = False
+    waiting: Mapping[str, Place] | None = None
 
     def run(
         self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
@@ -180,25 +184,52 @@ class MemoryProcess:
         index, settings = self.ports.index, self.settings
         owned = provenance_of(index, note.id or note.path)
         learned = learned_thresholds(index, settings.learn, settings.written_from)
-        steps = MemorySteps(index, self.encoder, self.model, settings, learned)
+        now = self.ports.clock.now()
+        steps = MemorySteps(
+            index, self.encoder, self.model, settings, learned, now=now, waiting=self.waiting
+        )
+        summary = index.notes.summary(note.path)
+        if summary is not None:
+            # What is said of older notes counts from then on, and needs a date.
+            note = replace(note, created=moment_made(summary, now))
         events = index.events.read(note.id or note.path)
         names, reason = self._to_replace(note, owned, events, text_hash)
         written = owned_before_undo(events) if self.again else owned
         bare = without_machine_values(note, written, names)
-        analysis = steps.analyse(bare, owned)
+        # Without a text hash: also if the text went through the process and was not described anew.
+        fits = set(names).difference(outdated_fields(note, written, events, ""))
+        former = {name: getattr(note, name) for name in fits}
+        analysis = steps.analyse(bare, owned, Metadata(**former))
         if names:
-            kept = Metadata(bare.keywords, bare.tags, bare.context)
+            metadata = filled(
+                analysis.description.metadata, Metadata(bare.keywords, bare.tags, bare.context)
+            )
+            if "context" in fits:
+                context = said_again(
+                    self.ports,
+                    self.encoder,
+                    note,
+                    events,
+                    metadata.context,
+                    EarlierNotes(index, now),
+                )
+                metadata = replace(metadata, context=context)
+            changed = [name for name in names if getattr(metadata, name) != getattr(note, name)]
             described = replace(
-                analysis.description,
-                metadata=filled(analysis.description.metadata, kept),
-                replaces=names,
-                reason=reason,
+                analysis.description, metadata=metadata, replaces=changed, reason=reason
             )
             analysis = replace(analysis, description=described)
         if not settings.evolve:
             return analysis
         return with_links_updated(
-            index, self.encoder, note, text_hash, owned, analysis, trusted=settings.trusted
+            index,
+            self.encoder,
+            note,
+            text_hash,
+            owned,
+            analysis,
+            EarlierNotes(index, now),
+            trusted=settings.trusted,
         )
 
     def _to_replace(

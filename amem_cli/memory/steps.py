@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
 from amem_cli.analyzer.cues import days_pointed_at
+from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, waiting_notes
 from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
 from amem_cli.analyzer.link_evidence import named_notes, near_notes
 from amem_cli.journal.link_decisions import SUGGESTED_FROM
+from amem_cli.language.words import sentences
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.learn import LearnedThresholds
 from amem_cli.memory.outcome import (
@@ -28,7 +31,7 @@ from amem_cli.memory.outcome import (
     filled,
 )
 from amem_cli.notes.names import is_linkable
-from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Note
+from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note
 
 if TYPE_CHECKING:
     from amem_cli.analyzer.link_evidence import LinkCandidate
@@ -49,19 +52,29 @@ WEIGHED_FOR_EACH_SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class MemorySteps:
-    """The steps of the process; without a model the offline analyzer does all of it."""
+    """The steps of the process; without a model the offline analyzer does all of it.
+
+    Attributes:
+        now: the moment of the process; dates after it do not say when a note was made.
+        waiting: places in time by path of the notes that wait for their first process; if None,
+            the queue tells.
+    """
 
     index: MemoryIndex
     encoder: Encoder
     model: LanguageModel | None
     settings: ProcessSettings
     learned: LearnedThresholds = field(default_factory=LearnedThresholds)
+    now: datetime = datetime.max
+    waiting: Mapping[str, Place] | None = None
 
-    def analyse(self, note: Note, owned: Provenance) -> NoteAnalysis:
+    def analyse(self, note: Note, owned: Provenance, kept: Metadata | None = None) -> NoteAnalysis:
         """Find metadata for the empty fields, links to older notes, and changes of those.
 
         Args:
+            note: with the moment when it was made as its date.
             owned: what of the note the machine wrote.
+            kept: former values for empty fields, which stay where no new one is found.
 
         Raises:
             ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
@@ -69,13 +82,14 @@ class MemorySteps:
         text = plain_text(note.body)
         if not text:
             return NoteAnalysis(Description(), Linking(), ANALYZER)
+        kept = kept or Metadata()
         missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
         values = AnalyzerValues(self.index, self.encoder.encode, note, text)
         if self._model_for(note) is None:
-            description = Description(values.metadata(missing))
+            description = Description(filled(values.metadata(missing), kept))
             linking, _ = self._links(filled(note, description.metadata), text, owned)
         else:
-            description, linking = self._ask(note, text, owned, missing, values)
+            description, linking = self._ask(note, text, owned, missing, values, kept)
         names = " and ".join(filter(None, (", ".join(missing[:-1]), *missing[-1:])))
         description = replace(description, reason=f"{names} were missing" if missing else "")
         models = {description.step.model, linking.step.model} - {ANALYZER}
@@ -88,6 +102,7 @@ class MemorySteps:
         owned: Provenance,
         missing: tuple[str, ...],
         values: AnalyzerValues,
+        kept: Metadata,
     ) -> tuple[Description, Linking]:
         """The steps with the language model, in one joint question if it is trusted."""
         # Not loaded if no model is asked.
@@ -98,7 +113,9 @@ class MemorySteps:
 
         model, settings = self.model, self.settings
         assert model is not None
-        wanted = [name for name in missing if settings.trusted or name in FIELDS_OF_THE_WEAK]
+        # Of a note of one sentence, that sentence says most.
+        of_the_weak = FIELDS_OF_THE_WEAK if len(sentences(text)) > 1 else ()
+        wanted = [name for name in missing if settings.trusted or name in of_the_weak]
         asked = metadata_question(note.title, text, wanted, values.near_tags()) if wanted else None
         candidates, joint = None, None
         if asked is not None and settings.trusted:
@@ -110,9 +127,9 @@ class MemorySteps:
                 request = link_request(note, candidates[1], settings.deadline, metadata=asked)
                 joint = ask_once(model, request)
         if asked is None:
-            description = Description(values.metadata(missing))
+            description = Description(filled(values.metadata(missing), kept))
         else:
-            description = ask_for_metadata(model, asked, missing, values, settings, joint)
+            description = ask_for_metadata(model, asked, missing, values, settings, joint, kept)
         described = filled(note, description.metadata)
         # With its context the note may be near to others than its words alone.
         if candidates is None or joint is None:
@@ -135,6 +152,12 @@ class MemorySteps:
         model = self.model
         return None if model is None or (note.private and model.is_remote) else model
 
+    def _earlier(self, note: Note, waiting: Mapping[str, Place]) -> EarlierNotes:
+        """The notes that count for one; absent are those of the waiting ones that are later."""
+        own = waiting.get(note.path, (note.created, note.id or "", note.path))
+        later = [path for path, place in waiting.items() if place > own]
+        return EarlierNotes(self.index, self.now, later)
+
     def _links(
         self, note: Note, text: str, owned: Provenance
     ) -> tuple[Linking, LinkQuestion | None]:
@@ -143,26 +166,14 @@ class MemorySteps:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
         unlinked = self.index.link_history.unlinked(note.path)
-        summary = self.index.notes.summary(note.path)
-        dated = replace(note, created=summary.made) if summary else note
-        is_dated = summary is None or bool(summary.created)
-        named = named_notes(self.index, note.path, days_pointed_at(dated))
+        earlier = self._earlier(note, self.waiting or {})
+        named = named_notes(self.index, note.path, days_pointed_at(note), earlier)
         near = partial(near_notes, self.index, note.path, text, vector, weighed, named=named)
-
-        def is_later(path: str, made: str) -> bool:
-            # Files copied at once are linked in the order in which they are processed.
-            return made > dated.created or (
-                made == dated.created and not is_dated and path > note.path
-            )
-
-        later: frozenset[str] = frozenset()
-        nearest = near()
-        if any(is_later(each.path, each.created) for each in nearest):
-            # As if they had not been written yet: a vault that is processed at once gets the links
-            # that it would have got note by note.
-            outlines = self.index.notes.outlines()
-            later = frozenset(each.path for each in outlines if is_later(each.path, each.made))
-            nearest = near(later)
+        nearest = near(earlier)
+        if self.waiting is None and any(each.created >= note.created for each in nearest):
+            # Only then the queue is asked: it takes long in a large vault.
+            earlier = self._earlier(note, waiting_notes(self.index, self.now))
+            nearest = near(earlier) if earlier.absent else nearest
         older = [
             each
             for each in nearest
@@ -174,10 +185,9 @@ class MemorySteps:
         ]
         if not older:
             return Linking(), None
-        frequency = partial(self.index.text.document_frequency, excluded=later)
-        total = self.index.notes.count() - len(later)
+        frequency, total = earlier.document_frequency, earlier.total
         likely = link_suggestions(
-            dated,
+            note,
             older,
             document_frequency=frequency,
             total=total,
@@ -185,14 +195,23 @@ class MemorySteps:
             minimum=min(self.settings.plausible, SUGGESTED_FROM),
         )
         minimum = self.learned.minimum(ANALYZER)
-        made = [link for link in likely if link.strength >= minimum][: self.settings.max_links]
+        # One link joins two notes, unless the second says what holds now.
+        linking_here = {
+            path for path, link in self.index.links.incoming(note.path) if link.kind == "property"
+        }
+        made = [
+            link
+            for link in likely
+            if link.strength >= minimum
+            and not (link.relation == "related" and link.target in linking_here)
+        ][: self.settings.max_links]
         weaker = (link for link in likely if link.strength >= SUGGESTED_FROM and link not in made)
         offline: list[Evolution] = []
         if self.settings.evolve:
             # Nothing of a note spreads into one that more or fewer may read.
             alike = [each for each in older if each.private == note.private]
-            said = statements_of(dated, alike, document_frequency=frequency, total=total)
-            offline = changed_contexts(dated, said, alike)
+            said = statements_of(note, alike, document_frequency=frequency, total=total)
+            offline = changed_contexts(note, said, alike)
         linking = Linking(tuple(made), tuple(offline), suggested=tuple(weaker))
         if not (self.settings.trusted and self.settings.max_links and self._model_for(note)):
             return linking, None

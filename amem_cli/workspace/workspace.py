@@ -320,6 +320,7 @@ class Workspace(Queries):
         settled: bool = False,
         dry_run: bool = False,
         again: bool = False,
+        rest: Sequence[str] = (),
     ) -> Iterator[EvolveBatch]:
         """The memory process for many notes, which the batch goes through inside.
 
@@ -327,6 +328,7 @@ class Workspace(Queries):
             asked: the user named these notes; else those are left that others finished meanwhile.
             settled: leave notes that a person may still be editing, as nobody waits for them.
             again: make anew what amem wrote in their metadata.
+            rest: notes that a later call is for, in the order of all.
 
         Raises:
             AmemError: the encoder or the language model cannot be had.
@@ -338,7 +340,8 @@ class Workspace(Queries):
         if paths:
             self.embed_missing()
         with self.model_at_work():
-            batch = EvolveBatch(replace(self.process, again=again), paths, asked, settled, dry_run)
+            process = replace(self.process, again=again)
+            batch = EvolveBatch(process, paths, asked, settled, dry_run, rest=rest)
             caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch

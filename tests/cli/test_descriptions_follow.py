@@ -148,3 +148,42 @@ def test_nothing_is_written_that_the_note_says_already(amem: Program, vault: Pat
     note = note_at(path)
     assert note.context == ""
     assert note.tags == ()
+
+
+CORRECTION = "[[Opening date]] is wrong: we open on 15 June, as the health permit takes longer."
+
+
+@pytest.fixture
+def corrected(amem: Program, vault: Path) -> Path:
+    """A note whose context another one, “Party”, closed with what holds now."""
+    amem.environment["AMEM_EVOLUTION_SETTLE_SECONDS"] = "0"
+    opening = "The bakery opens on 1 May with a small party for the street."
+    for title, text, day in (("Opening date", opening, "06"), ("Party", CORRECTION, "20")):
+        assert amem("add", text, "--title", title, "--created", f"2026-03-{day}").code == 0
+    path = vault / "notes/Opening date.md"
+    assert "15 June" in note_at(path).context
+    return path
+
+
+def test_evolve_again_keeps_what_another_note_says(amem: Program, corrected: Path) -> None:
+    before = corrected.read_bytes()
+    done = amem("evolve", "--again", "Opening date")
+    assert (done.code, "removed" in done.out) == (0, False), done.err
+    assert corrected.read_bytes() == before
+
+
+def test_evolve_again_drops_what_the_other_note_no_longer_says(
+    amem: Program, corrected: Path
+) -> None:
+    party = corrected.with_name("Party.md")
+    party.write_text(party.read_text().replace(CORRECTION, "A band plays at the party."))
+    assert amem("evolve").code == 0
+    assert amem("evolve", "--again", "Opening date").code == 0
+    assert note_at(corrected).context == ""
+    event = next(
+        each
+        for each in reversed(amem("history", "Opening date", "--json").json)
+        if any(change["field"] == "context" for change in each["changes"])
+    )
+    assert amem("undo", event["id"]).code == 0
+    assert "15 June" in note_at(corrected).context

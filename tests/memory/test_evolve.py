@@ -473,12 +473,30 @@ def test_where_nothing_is_missing_only_links_are_asked_for(tmp_path: Path) -> No
 def test_a_model_that_is_not_trusted_is_asked_for_nothing_but_the_context(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     add_old(ports)
-    path = add(ports, NewNote(NEW, title="Torn dough"))
+    path = add(ports, NewNote(f"{NEW} It was a cold morning.", title="Torn dough"))
     model = ScriptedModel([metadata])
     outcome = process_of(ports, model, trusted=False).run(path, asked=True)
     assert [set(each.schema["properties"]) for each in model.requests] == [{"context"}]
     assert outcome.metadata.keywords
     assert not outcome.pending
+
+
+def test_a_model_that_is_not_trusted_is_not_asked_about_one_sentence(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([])
+    outcome = process_of(ports, model, trusted=False).run(path, asked=True)
+    assert (model.requests, outcome.problems, outcome.pending) == ([], (), False)
+
+
+def test_without_a_model_a_good_context_of_an_unchanged_text_stays(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    written = process_of(ports, ScriptedModel([metadata])).run(path, asked=True).metadata
+    assert written.context
+    again = replace(process_of(ports, None), again=True).run(path, asked=True)
+    assert again.metadata.context == written.context
+    assert "context" not in again.written
 
 
 @pytest.mark.parametrize(
