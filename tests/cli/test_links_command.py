@@ -21,7 +21,7 @@ TITLES = ("Dough", "Butter", "Oven", "Rye")
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A vault in which Dough links to Rye, by amem, and may belong to Butter and Oven."""
+    """A vault in which Dough links to Rye, by amem, and suggests Butter and Oven."""
     ports: VaultPorts = open_vault(tmp_path)
     for number, title in enumerate(TITLES):
         header = f'---\nid: "2026010210000{number}"\ntitle: {title}\n---\n'
@@ -125,9 +125,9 @@ def test_keys_step_through_the_links(root: Path) -> None:
     assert "no link waits for a decision" in plain(shown)
 
 
-def test_both_notes_show_what_may_belong_to_them(amem: Program, root: Path) -> None:
+def test_both_notes_show_what_is_suggested(amem: Program, root: Path) -> None:
     shown = amem("show", "Dough").out
-    assert "may belong to" in shown and "⇢ Butter  reason 0\n⇢ Oven  reason 1" in shown
+    assert "suggested" in shown and "⇢ Butter  reason 0\n⇢ Oven  reason 1" in shown
     assert "⇠ Dough  reason 1" in amem("show", "Oven").out
     (seen,) = amem("show", "Oven", "--json").json["suggested"]
     assert seen == {
@@ -139,7 +139,7 @@ def test_both_notes_show_what_may_belong_to_them(amem: Program, root: Path) -> N
         "reason": "reason 1",
         "strength": 0.65,
     }
-    assert "may belong to" not in amem("show", "Rye").out
+    assert "suggested" not in amem("show", "Rye").out
 
 
 def test_to_link_or_unlink_by_hand_decides_as_well(amem: Program, root: Path) -> None:
@@ -203,6 +203,6 @@ def test_what_is_suggested_for_a_new_note_is_told_in_a_line(amem: Program) -> No
     assert set(found) == {"target", "path", "relation", "reason", "strength"}
     assert added["links"] == [] and "links" not in (amem.folder / added["path"]).read_text()
     third = amem("add", f"{new} Again.", "--title", "Evening batch").out
-    assert "suggestions: amem links 'Evening batch'" in third
+    assert "suggestions: amem links 'notes/Evening batch.md'" in third
     assert amem("add", new + " Third.", "--title", "Later", "--no-wait").code == 0
-    assert "3 suggestions: amem links Later" in amem("evolve").out
+    assert "3 suggestions: amem links notes/Later.md" in amem("evolve").out
