@@ -125,6 +125,35 @@ def test_keys_step_through_the_links(root: Path) -> None:
     assert "no link waits for a decision" in plain(shown)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_relations_have_a_way_back_and_an_interrupt_keeps_the_summary(root: Path) -> None:
+    pressed = [(KEYS, "k"), (KEYS, "c"), ("[q] back", "q"), ("(2 left)", "c"), ("[q] back", "\x03")]
+    code, shown = at_terminal(root, ["links"], pressed)
+    assert code == 130 and "1 link kept, 0 rejected" in plain(shown), plain(shown)
+    assert linked(root) == ["Rye"]
+    code, shown = at_terminal(root, ["links"], [(KEYS, "c"), ("[q] back", "\r"), (KEYS, "q")])
+    assert code == 0 and "0 links kept, 0 rejected" in plain(shown)
+
+
+def test_the_relation_told_is_the_one_in_the_note(amem: Program, root: Path) -> None:
+    assert amem("link", "Dough", "Rye", "--json").json["relation"] == "supports"
+    again = amem("link", "Dough", "Rye", "--relation", "causes", "--json").json
+    assert (again["made"], again["relation"]) == (False, "supports")
+    assert amem("link", "Dough", "Oven", "--json").json["relation"] == "supports"
+    assert amem("link", "Oven", "Rye", "--json").json["relation"] == "related"
+
+
+def test_to_reject_decides_on_both_directions(amem: Program, root: Path) -> None:
+    suggest(open_vault(root), "Rye.md", "Dough.md", written=True)
+    assert len(amem("links", "--json").json["links"]) == 2
+    assert amem("links", "Dough", "--reject", "Rye").code == 0
+    assert amem("links", "--json").json["links"] == linked(root) == linked(root, "Rye") == []
+    edits = [each for each in amem("history", "--json").json if each["kind"] == "edit"]
+    first = min(each["id"] for each in edits)
+    assert amem("undo", first).code == 0
+    assert linked(root) == ["Rye"] and linked(root, "Rye") == ["Dough"]
+
+
 def test_both_notes_show_what_is_suggested(amem: Program, root: Path) -> None:
     shown = amem("show", "Dough").out
     assert "suggested" in shown and "⇢ Butter  reason 0\n⇢ Oven  reason 1" in shown
