@@ -173,7 +173,7 @@ def suggestion_line(outcome: Outcome) -> str:
     """How many links are suggested, and the command that decides on them."""
     # A title may be another note's too.
     name = shlex.quote(on_one_line(outcome.path))
-    return f"{plural(len(outcome.suggested), 'suggestion')}: amem links {name}"
+    return f"{plural(len(outcome.suggested), 'link')}: amem links {name}"
 
 
 def _brief_changes(outcome: Outcome, room: int) -> list[tuple[str, str]]:

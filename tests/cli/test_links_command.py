@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -232,6 +233,14 @@ def test_what_is_suggested_for_a_new_note_is_told_in_a_line(amem: Program) -> No
     assert set(found) == {"target", "path", "relation", "reason", "strength"}
     assert added["links"] == [] and "links" not in (amem.folder / added["path"]).read_text()
     third = amem("add", f"{new} Again.", "--title", "Evening batch").out
-    assert "suggestions: amem links 'notes/Evening batch.md'" in third
+    assert "links: amem links 'notes/Evening batch.md'" in third
+    # The command works also if two notes have one title.
+    for name in ("One", "Two"):
+        text = f"---\ntitle: Twin\n---\n{name}: the croissant dough tore in Lamination of dough.\n"
+        write_note(amem.folder, f"{name}.md", text)
+    told = [line for line in amem("evolve").out.splitlines() if "amem links" in line]
+    assert amem("links", "Twin").code == 1 and len(told) == 2
+    for line in told:
+        assert amem("links", *shlex.split(line.partition("amem links ")[2])).code == 0
     assert amem("add", new + " Third.", "--title", "Later", "--no-wait").code == 0
-    assert "3 suggestions: amem links notes/Later.md" in amem("evolve").out
+    assert "5 links: amem links notes/Later.md" in amem("evolve").out
