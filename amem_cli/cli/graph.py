@@ -150,10 +150,8 @@ class _GraphView:
         everything = self.session.output.verbose
         if note is None:
             self._report_private()
-            overview = self.workspace.overview(private=self.private)
-            network = self.workspace.network(private=self.private, suggested=self.asked)
-            suggested = network.suggested
-            show_overview(console, overview, everything=everything, suggested=suggested)
+            overview = self.workspace.overview(private=self.private, suggested=self.asked)
+            show_overview(console, overview, everything=everything)
         else:
             network, root = self._network(note)
             assert root is not None

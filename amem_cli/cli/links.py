@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 KEYS = "[k]eep  [r]eject  [c]hange relation  [s]kip  [q]uit"
 _KEYS = "kyrncsq\r\n"
 _RELATIONS = "  ".join(f"[{number}] {name}" for number, name in enumerate(RELATIONS, 1))
+_BACK = "q\r\n"
 
 
 @dataclass
@@ -80,14 +81,14 @@ def links(
     # The keys to press are shown as a notice, and --quiet prints none.
     shown_only = session.output.as_json or session.output.quiet
     by_keys = not (by_options or shown_only) and on_terminal()
-    decided = _Decided()
+    decided, interrupted = _Decided(), False
     with session.workspace() as workspace:
         about = workspace.note(note) if note else None
         waiting = workspace.open_links(about, suggested_only=suggested)
         if about is not None and by_options:
             # Find all before deciding anything: a wrong name must change nothing.
-            up = [_with(workspace, about, waiting, name) for name in keep or ()]
-            down = [_with(workspace, about, waiting, name) for name in reject or ()]
+            up = [_waiting_between(workspace, about, waiting, name) for name in keep or ()]
+            down = [_waiting_between(workspace, about, waiting, name) for name in reject or ()]
             if both := [each for each in up if each in down]:
                 name = both[0].other(about.path).title
                 raise UsageError(f"{name!r} cannot be both kept and rejected")
@@ -96,7 +97,11 @@ def links(
             for link in down:
                 _reject(workspace, link, decided)
         elif by_keys:
-            _by_keys(session, workspace, waiting[:limit], decided)
+            try:
+                _by_keys(session, workspace, waiting[:limit], decided)
+            except KeyboardInterrupt:
+                # What was decided stands, and is told.
+                interrupted = True
         if decided != _Decided():
             waiting = workspace.open_links(about, suggested_only=suggested)
     shown = waiting[:limit]
@@ -117,9 +122,11 @@ def links(
         session.output.result(
             document, lambda console: show_links(console, shown, left_out=left_out)
         )
+    if interrupted:
+        raise KeyboardInterrupt
 
 
-def _with(
+def _waiting_between(
     workspace: Workspace, note: NoteSummary, waiting: Sequence[OpenLink], name: str
 ) -> OpenLink:
     """The link between two notes that waits; the made one before the suggested one."""
@@ -150,7 +157,9 @@ def _by_keys(
 ) -> None:
     """Step through the links; each decision takes effect at once."""
     console, output = session.output.console(), session.output
-    for number, link in enumerate(waiting):
+    left = list(waiting)
+    while left:
+        link = left.pop(0)
         beginnings = {
             each.path: " ".join(workspace.index.text.passages(each.path)[:1])
             for each in (link.source, link.target)
@@ -158,7 +167,7 @@ def _by_keys(
         }
         console.print()
         show_link(console, link, beginnings=beginnings)
-        choice = ask_key(output, f"{KEYS}   ({len(waiting) - number} left)", _KEYS)
+        choice = ask_key(output, f"{KEYS}   ({len(left) + 1} left)", _KEYS)
         if choice == "q":
             break
         try:
@@ -166,9 +175,13 @@ def _by_keys(
                 _keep(workspace, link, None, decided)
             elif choice in "rn":
                 _reject(workspace, link, decided)
+                left = [each for each in left if each.pair != link.pair]
             elif choice == "c":
-                key = ask_key(output, _RELATIONS, "1234567")
-                _keep(workspace, link, RELATIONS[int(key) - 1], decided)
+                key = ask_key(output, f"{_RELATIONS}  [q] back", f"1234567{_BACK}")
+                if key in _BACK:
+                    left.insert(0, link)
+                else:
+                    _keep(workspace, link, RELATIONS[int(key) - 1], decided)
         except AmemError as error:
             # A note that cannot be written is no reason to leave the others.
             output.notice(f"! {error.message}")

@@ -330,8 +330,10 @@ def link(
         )
         given = cast("Relation | None", relation)
         made = workspace.link(one, other, relation=given, reason=reason)
-    document = {"source": one.path, "target": other.path, "made": made}
-    document |= {"relation": relation or "related"}
+        records = workspace.index.link_history.records(one.path)
+    record = made or records.get((one.path, other.key)) or records.get((one.path, other.path))
+    document = {"source": one.path, "target": other.path, "made": made is not None}
+    document |= {"relation": record.relation if record else "related"}
     session.output.result(
         document, f"{one.title} → {other.title}" if made else "this link exists already"
     )
@@ -342,7 +344,8 @@ def unlink(
 ) -> None:
     """Remove a link from a note's properties; amem will not add it again.
 
-    If amem only suggests the link, this rejects it. Notes that you do not name you choose from a
+    A link that amem made the other way goes too. If amem only suggests the link, this rejects it.
+    Notes that you do not name you choose from a
     list.
 
     Examples:

@@ -29,6 +29,7 @@ from amem_cli.notes.note import RELATIONS, Note, Relation, body_bytes
 from amem_cli.search.suggestions import OpenLink, suggestions
 
 _CATEGORY = "category"
+_NAMED = "the note gets an id, by which a decision on its links is kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +161,8 @@ def link(
     *,
     relation: Relation | None = None,
     reason: str = "",
-) -> bool:
-    """Link a note to another as its owner; False if the owner's link exists.
+) -> LinkRecord | None:
+    """Link a note to another as its owner, as recorded; None if the owner's link exists.
 
     A link that the machine made or suggests becomes the owner's, with its relation and reason
     unless new ones are given. After an error nothing was written.
@@ -180,7 +181,7 @@ def link(
         owned = provenance_of(ports.index, source.key)
         made = owned_link(ports.index, draft.note, owned, target.path) if present else None
         if present and made is None:
-            return False
+            return None
         suggested = None if present else _suggestion(ports, source, target)
         known = made or suggested
         record = LinkRecord(
@@ -196,11 +197,11 @@ def link(
         event = new_event(ports, "edit", by="person", reason=reason, links=(record,))
         if made is not None:
             draft.record(replace(event, links_before=(made,)))
-            return True
+            return record
         if suggested is not None:
             event = replace(event, model=ANALYZER, review="accepted", reason=record.reason)
         draft.change({"links": [*links, text]}, event)
-    return True
+    return record
 
 
 def _suggestion(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> OpenLink | None:
@@ -211,31 +212,58 @@ def _suggestion(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> 
 
 
 def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
-    """Remove the property link from one note to another, whoever made it, or reject that the
-    machine suggests one between them; False if there is neither.
+    """Remove the property link from one note to another, whoever made it, and the machine's the
+    other way, or reject that the machine suggests one between them; False if there is none.
 
     The machine does not make or suggest it again. A link in the body is the author's text and
-    stays.
+    stays. It is one change, which one undo takes back.
     """
-    with _draft(ports, source.path) as draft:
-        links = [
-            text
-            for text in draft.note.links
-            if note_of_link(ports, text, source.path) != target.path
-        ]
-        event = new_event(ports, "edit", by="person", reason="unlinked")
-        if draft.change({"links": links}, event):
-            return True
+    with ports.changes.locked():
+        drafts = _without_links(ports, source, target) or _rejected(ports, source, target)
+        if drafts:
+            writes = [write for draft in drafts for write in draft.write()]
+            ports.changes.apply(writes, [event for draft in drafts for event in draft.events])
+            refresh(ports, [draft.path for draft in drafts])
+    return bool(drafts)
+
+
+def _without_links(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> list[NoteDraft]:
+    event = new_event(ports, "edit", by="person", reason="unlinked")
+    draft = NoteDraft(ports, ports.vault.read(source.path))
+    left = [
+        text for text in draft.note.links if note_of_link(ports, text, source.path) != target.path
+    ]
+    drafts = [draft] if draft.change({"links": left}, event) else []
+    owned = provenance_of(ports.index, target.key)
+    if not owned.links.keys() & {source.key, source.path}:
+        return drafts
+    back = NoteDraft(ports, ports.vault.read(target.path))
+    made = owned_link(ports.index, back.note, owned, source.path)
+    if made is not None:
+        cause = event.id if drafts else ""
+        event = new_event(ports, "edit", by="person", reason="unlinked", cause=cause)
+        back.change({"links": [text for text in back.note.links if text != made.text]}, event)
+        drafts.append(back)
+    return drafts
+
+
+def _rejected(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> list[NoteDraft]:
     one = _suggestion(ports, source, target) or _suggestion(ports, target, source)
     if one is None:
-        return False
+        return []
+    drafts: list[NoteDraft] = []
+    ids: list[str] = []
+    # Known by its path alone, a note would leave the decision to the next one of that name.
+    for note in (one.target, one.source):
+        draft = NoteDraft(ports, ports.vault.read(note.path))
+        draft.identify(new_event(ports, "edit", by="person", reason=_NAMED), taken=ids)
+        ids.append(draft.note.id or "")
+        drafts.append(draft)
     text = format_link(shortest_target(one.target.path, ports.index.names))
-    ends = (one.target.key, one.target.path, text)
-    rejected = LinkRecord(*ends, one.relation, one.strength, one.reason)
-    with _draft(ports, one.source.path) as draft:
-        event = new_event(ports, "reject", by="person", model=ANALYZER, reason=one.reason)
-        draft.record(replace(event, suggested=(rejected,)))
-    return True
+    rejected = LinkRecord(ids[0], one.target.path, text, one.relation, one.strength, one.reason)
+    event = new_event(ports, "reject", by="person", model=ANALYZER, reason=one.reason)
+    drafts[-1].record(replace(event, suggested=(rejected,)))
+    return drafts
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from amem_cli.editing.property_links import links_in_other_properties, redirected_properties
-from amem_cli.editing.renames import context_after_rename, stem_of
 from amem_cli.errors import AmemError, UsageError
-from amem_cli.index.draft import NoteDraft, new_event, provenance_of
+from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, text_hash
@@ -194,11 +193,6 @@ class _LinksAfterMove:
     def moved(self, root: Event) -> NoteDraft:
         """The note itself, whose own links lead on to where they led."""
         draft = self._redirected(self._note.path, root)
-        now, owned = draft.note.context, provenance_of(self._ports.index, self._note.key)
-        title = self._title or stem_of(self._path)
-        context = context_after_rename(now, self._note.title, title)
-        if now == owned.context:
-            draft.change({"context": context}, replace(self._event("evolve", root), by="machine"))
         if self._title:
             raw = edit_header(draft.raw, {"title": self._title}, self._ports.names)
             draft.restore(raw, self._event("edit", root), ())

@@ -1,4 +1,4 @@
-"""Updates what the machine wrote when notes were renamed or moved: links to them, and contexts."""
+"""Updates the machine's links to notes that were renamed or moved by other programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from amem_cli.errors import AmemError
-from amem_cli.index.draft import NoteDraft, id_is_shared, new_event, provenance_of
+from amem_cli.index.draft import NoteDraft, id_is_shared, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
@@ -20,7 +20,7 @@ _Renamed = list[tuple[LinkRecord, NoteSummary]]
 
 
 def update_renamed_links(ports: VaultPorts, targets: Set[str] | None = None) -> list[str]:
-    """Rewrite the machine's links and contexts that a rename left behind; the paths of their notes.
+    """Rewrite the machine's links that a rename left behind; the paths of their notes.
 
     Obsidian rewrites links itself when it renames a note, so a watcher calls this a moment later. A
     link that leads to its note under any spelling stays, and so does one with a person's words.
@@ -39,7 +39,7 @@ def update_renamed_links(ports: VaultPorts, targets: Set[str] | None = None) -> 
             same = with_key(ports.index.notes.find(moves()[key]), moves()[key])
         if targets is not None and targets.isdisjoint((key, *(note.key for note in same))):
             continue
-        # With one id on two notes, nobody can tell which of them the link with_key.
+        # With one id on two notes, nobody can tell which of them the link means.
         if len(same) != 1 or id_is_shared(ports.index, key) or not is_linkable(same[0].path):
             continue
         if same[0].path not in (source, note_of_link(ports, record.text, source)):
@@ -52,44 +52,10 @@ def update_renamed_links(ports: VaultPorts, targets: Set[str] | None = None) -> 
         except AmemError:
             # A note that is being edited or cannot be written keeps its link for now.
             failed = True
-    for former, path in moves().items():
-        try:
-            if _update_context(ports, former, path):
-                changed.append(path)
-        except AmemError:
-            failed = True
     if targets is None and not failed:
         with ports.index.changing():
             ports.index.files.set_links_follow()
     return changed
-
-
-def context_after_rename(context: str, former: str, title: str) -> str:
-    """The context with the new title, where it is led by the former one."""
-    return f"{title}{context[len(former) :]}" if context.startswith(f"{former}: ") else context
-
-
-def stem_of(path: str) -> str:
-    """A note's file name without its ending: its title, unless the note spells out another."""
-    return path.rpartition("/")[2].removesuffix(".md")
-
-
-def _update_context(ports: VaultPorts, former: str, path: str) -> bool:
-    """Let the machine's context of a note that was renamed begin with the new name."""
-    summary, title = ports.index.notes.summary(path), stem_of(former)
-    if summary is None or context_after_rename(summary.context, title, "") == summary.context:
-        return False
-    with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(path))
-        note = draft.note
-        context = context_after_rename(note.context, title, note.title)
-        owned = provenance_of(ports.index, note.id or path)
-        event = new_event(ports, "evolve", reason=f"{FOLLOWS}the note to the new name")
-        if note.context != owned.context or not draft.change({"context": context}, event):
-            return False
-        ports.changes.apply(draft.write(), draft.events)
-        refresh(ports, [path])
-    return True
 
 
 def note_of_link(ports: VaultPorts, text: str, source: str) -> str | None:

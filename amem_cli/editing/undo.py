@@ -101,9 +101,14 @@ def undo(
                 f"all that event {event.id} did was taken back already",
                 hint="`amem history` names the events that bring it back.",
             )
-        chosen = [each for each in (event, *counting) if _is_bare(each) or each.kind in _REVERSIBLE]
+        chosen = [
+            each
+            for each in (event, *counting)
+            if _changed_no_file(each) or each.kind in _REVERSIBLE
+        ]
         if not any(
-            each.changes or each.splice or each.links_before or _is_bare(each) for each in chosen
+            each.changes or each.splice or each.links_before or _changed_no_file(each)
+            for each in chosen
         ):
             raise SettingsError(
                 f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
@@ -112,7 +117,7 @@ def undo(
         return _revert(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
 
 
-def _is_bare(event: Event) -> bool:
+def _changed_no_file(event: Event) -> bool:
     """Whether the event changed no note as it is now: a removal, or the word on a suggestion."""
     return event.kind in REMOVING or (event.kind != "process" and bool(event.suggested))
 
@@ -212,9 +217,12 @@ def _undone_by(ports: VaultPorts, event: Event) -> str:
 
 
 def _caused(ports: VaultPorts, event: Event) -> list[Event]:
-    """What a process, a removal or a merge did, and what an undo took back beside this."""
+    """What a process, a removal or a merge did, the other link of two that were unlinked, and what
+    an undo took back beside this."""
     if event.kind == "undo":
         return ports.index.events.undone_with(event.id)
+    if event.kind == "edit":
+        return [each for each in ports.index.events.caused_by(event.id) if each.kind == "edit"]
     if event.kind not in ("process", *REMOVING):
         return []
     return [

@@ -36,7 +36,19 @@ _LOST_ITS_ID = (
 )
 _SOURCE = _PATH.format("d.source", f"iif({_LOST_ITS_ID}, d.path, d.source)")
 _TARGET = _PATH.format("d.target", "d.target")
-
+# How the journal may name the note at a path.
+_KEYS = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
+# If two notes have one id, nobody can tell which is meant.
+_SHARED = "SELECT id FROM notes WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
+_SUGGESTED = (
+    "SELECT n.path, t.path, s.relation, s.strength, s.reason FROM suggestions s"  # noqa: S608
+    " JOIN notes n ON n.id = s.source OR (n.path = s.source AND n.text_hash = s.source_text)"
+    " JOIN notes t ON t.id = s.target OR (t.path = s.target AND t.text_hash = s.target_text)"
+    f" WHERE coalesce(n.id, '') NOT IN ({_SHARED}) AND coalesce(t.id, '') NOT IN ({_SHARED})"
+    # A note that has got its id since may have been processed again under that.
+    " AND (s.source_text = '' OR NOT EXISTS(SELECT 1 FROM events e"
+    " WHERE e.note IN (n.id, n.path) AND e.event > s.event AND e.kind = 'process'))"
+)
 
 # What follows from a note's events for its links.
 _OF_LINKS = ("superseded", "decisions", "suggestions")
@@ -69,11 +81,7 @@ class DecidedLink(NamedTuple):
 
 
 class SuggestedLink(NamedTuple):
-    """A link that the last memory process of the note at path `source` suggests.
-
-    Attributes:
-        target: id of the other note, or its path if it had no id.
-    """
+    """A link that the last memory process of a note suggests; by the paths of the two."""
 
     source: str
     target: str
@@ -275,30 +283,24 @@ class IndexLinkHistory:
             for source, target, key, judge, strength, kept, *rest in self._file.rows(sql, (limit,))
         ]
 
-    def suggested(self, keys: Sequence[str] | None = None) -> list[SuggestedLink]:
-        """What the last memory process of each note suggests: of and to a note (by its id and
-        paths), or all. Some may be linked, rejected or gone since."""
-        # A note that got its id after the process is known to it by its path.
-        sql = (
-            "SELECT n.path, s.target, s.relation, s.strength, s.reason FROM suggestions s"
-            " JOIN notes n ON n.id = s.source OR n.path = s.source WHERE NOT EXISTS(SELECT 1"
-            " FROM events e WHERE e.note IN (n.id, n.path) AND e.event > s.event"
-            " AND e.kind = 'process')"
-        )
-        order = " ORDER BY s.strength DESC, n.path, s.target"
-        if keys is None:
-            return [SuggestedLink(*row) for row in self._file.rows(sql + order)]
-        among = "(SELECT value FROM json_each(?1))"
-        sql += f" AND (s.source IN {among} OR s.target IN {among})"
-        return [SuggestedLink(*row) for row in self._file.rows(sql + order, (json.dumps(keys),))]
+    def suggested(self, path: str | None = None) -> list[SuggestedLink]:
+        """What the last memory process of each note suggests, the strongest first: of and to a
+        note, or all. Some may be linked or rejected since.
+
+        A note without an id is known by its path as long as it has the text that the process saw:
+        with another text it may be another note.
+        """
+        among = f" AND (s.source IN ({_KEYS}) OR s.target IN ({_KEYS}))" if path else ""
+        sql = f"{_SUGGESTED}{among} ORDER BY s.strength DESC, n.path, t.path"
+        rows = self._file.rows(sql, (path,) if path else ())
+        return [SuggestedLink(*row) for row in rows]
 
     def unlinked(self, path: str) -> set[str]:
         """Paths of the notes whose link to or from a note a person removed."""
-        same = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
         sql = (
             f"SELECT {_TARGET} FROM decisions d WHERE kept = 0"  # noqa: S608
-            f" AND (source IN ({same}) OR (path = ?1 AND {_LOST_ITS_ID}))"
-            f" UNION SELECT {_SOURCE} FROM decisions d WHERE kept = 0 AND target IN ({same})"
+            f" AND (source IN ({_KEYS}) OR (path = ?1 AND {_LOST_ITS_ID}))"
+            f" UNION SELECT {_SOURCE} FROM decisions d WHERE kept = 0 AND target IN ({_KEYS})"
         )
         return {other for (other,) in self._file.rows(sql, (path,))}
 
@@ -338,8 +340,10 @@ class IndexLinkHistory:
             self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         for event in [each for each in events if each.kind == "process"][-1:]:
             for link in event.suggested:
-                values = (note, link.target, link.relation, link.strength, link.reason, event.id)
-                sql = "INSERT OR REPLACE INTO suggestions VALUES(?, ?, ?, ?, ?, ?)"
+                texts = ("" if event.note else event.text_hash, link.text_hash)
+                why = (link.relation, link.strength, link.reason)
+                values = (note, link.target, *texts, *why, event.id)
+                sql = "INSERT OR REPLACE INTO suggestions VALUES(?, ?, ?, ?, ?, ?, ?, ?)"
                 self._file.rows(sql, values)
 
 

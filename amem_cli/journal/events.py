@@ -38,6 +38,7 @@ class LinkRecord:
         text: the wikilink as written in the note.
         strength: 0..1.
         by: `machine` or `person`.
+        text_hash: of the target's text, if the memory process links or suggests a note without id.
     """
 
     target: str
@@ -47,6 +48,7 @@ class LinkRecord:
     strength: float
     reason: str
     by: str = "machine"
+    text_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -425,7 +425,8 @@ def _link(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
         changed = workspace.unlink(source, target)
     else:
         relation, reason = given["relation"], given["reason"] or ""
-        changed = workspace.link(source, target, relation=relation, reason=reason)
+        made = workspace.link(source, target, relation=relation, reason=reason)
+        changed = made is not None
     return {"source": source, "target": target, "changed": changed}
 
 

@@ -244,7 +244,8 @@ class ProcessPlan:
                 continue
             text = format_link(shortest_target(link.target, index.names))
             relation, strength, reason = link.relation, link.strength, link.reason
-            records.append(LinkRecord(summary.key, link.target, text, relation, strength, reason))
+            record = LinkRecord(summary.key, link.target, text, relation, strength, reason)
+            records.append(record if summary.id else replace(record, text_hash=summary.text_hash))
             named = (summary.key, summary.path, summary.title)
             found.append(NewLink(*named, relation, reason, strength))
         return found, records

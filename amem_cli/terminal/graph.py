@@ -33,15 +33,8 @@ def _cut(*parts: Part) -> Text:
     return text
 
 
-def show_overview(
-    console: Console, seen: Overview, *, everything: bool = False, suggested: Sequence[Edge] = ()
-) -> None:
-    """A summary of the network.
-
-    Args:
-        everything: each list in full, instead of its first few entries.
-        suggested: links that amem suggests.
-    """
+def show_overview(console: Console, seen: Overview, *, everything: bool = False) -> None:
+    """A summary of the network; `everything` is each list in full, not its first few entries."""
     graph = seen.graph
     _line(console, *_counts(seen))
     if not graph.nodes:
@@ -83,7 +76,7 @@ def show_overview(
     )
     disputes = _between(seen.disputes, titles)
     section("disputes", "which note contradicts or supersedes which", disputes)
-    strongest = sorted(suggested, key=lambda edge: -(edge.strength or 0.0))
+    strongest = sorted(graph.suggested, key=lambda edge: -(edge.strength or 0.0))
     section("suggested", "`amem links` decides", _between(strongest, titles))
     share = f"{len(seen.orphans)} of {plural(len(graph.nodes), 'note')} without a link"
     orphans: list[Row] = [

@@ -161,7 +161,7 @@ def show_outcome(
     else:
         _show_changes(console, outcome)
     if outcome.suggested:
-        console.print(Styled(("  weaker   ", "cyan"), suggestion_line(outcome), one_line=cut))
+        console.print(Styled(("  suggested", "cyan"), " ", suggestion_line(outcome), one_line=cut))
     for problem in problems:
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
@@ -171,8 +171,9 @@ def show_outcome(
 
 def suggestion_line(outcome: Outcome) -> str:
     """How many links are suggested, and the command that decides on them."""
-    name = shlex.quote(on_one_line(outcome.title))
-    return f"{plural(len(outcome.suggested), 'suggestion')}: amem links {name}"
+    # A title may be another note's too.
+    name = shlex.quote(on_one_line(outcome.path))
+    return f"{plural(len(outcome.suggested), 'link')}: amem links {name}"
 
 
 def _brief_changes(outcome: Outcome, room: int) -> list[tuple[str, str]]:
@@ -247,7 +248,7 @@ def _show_changed_link(console: Console, changed: ChangedLink) -> None:
 
 
 def without_rejected_parts(problems: Sequence[str]) -> list[str]:
-    """Problems, but not what validation rejected of a model's answer: the analyzer filled that in.
+    """Problems, but not what validation rejected of a model's answer: the note is done without.
 
     A message about a rejected part begins with the part's name.
     """
@@ -306,7 +307,7 @@ def show_note(console: Console, view: NoteView) -> None:
         console.print(Styled(*parts))
     if view.suggested:
         console.print()
-        console.print(Styled(("may belong to", "cyan"), ("  `amem links` decides", "dim")))
+        console.print(Styled(("suggested", "cyan"), ("  `amem links` decides", "dim")))
     for each in view.suggested:
         other = each.other(summary.path)
         arrow = "⇢ " if other is each.target else "⇠ "

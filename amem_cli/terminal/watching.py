@@ -92,7 +92,7 @@ def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
         for link in outcome.links
     ]
     if outcome.suggested:
-        lines.append((f"  {suggestion_line(outcome)}", ""))
+        lines.append((f"  suggested {suggestion_line(outcome)}", ""))
     lines += [
         (f"  ↻ {note.title}  {', '.join(note.fields)}: {note.reason}", "magenta")
         for note in outcome.evolved

@@ -221,7 +221,7 @@ NOTE = {
     "content": NAME.of("note.body"),
     "links": listed(LINK),
     "suggested": listed(SUGGESTED, lambda view: seen_from(view.summary.path, view.suggested)).about(
-        "links that nobody has confirmed: they may belong together"
+        "links that amem is not sure of, in no file"
     ),
     "problem": NAME_OR_NULL.of("summary.refused"),
 }
@@ -248,7 +248,7 @@ OUTCOME = {
     **NAMED,
     **within("metadata", METADATA),
     "links": MADE_LINKS,
-    "suggested": MADE_LINKS.of("suggested").about("links that were not made: too weak"),
+    "suggested": MADE_LINKS.of("suggested").about("links that amem is not sure of, in no file"),
     "changed_links": CHANGED_LINKS,
     "evolved": listed({"id": NAME_OR_NULL, "path": NAME, "fields": NAMES}).about(
         "older notes whose metadata changed"

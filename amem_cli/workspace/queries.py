@@ -311,11 +311,12 @@ class Queries(SharedVault):
     ) -> list[OpenLink]:
         """Links that wait for a decision: those that amem made, then those that it suggests, of and
         to a note or of all, each the strongest first."""
-        from amem_cli.search.suggestions import fresh_links, suggestions
+        from amem_cli.search.suggestions import fresh_links, linked_pairs, suggestions
 
         path = None if note is None else note.path
-        made = [] if suggested_only else fresh_links(self.index, path)
-        return [*_shown((*made, *suggestions(self.index, path)), self.hidden())]
+        linked = linked_pairs(self.index) if note is None else None
+        made = [] if suggested_only else fresh_links(self.index, path, linked)
+        return [*_shown((*made, *suggestions(self.index, path, linked)), self.hidden())]
 
     def network(self, *, private: bool = True, suggested: bool = False) -> Graph:
         """Notes and their links; without `private`, private notes are left out for everybody.
@@ -324,17 +325,20 @@ class Queries(SharedVault):
             suggested: also what amem suggests.
         """
         from amem_cli.graph.graph import public, vault_graph, with_suggestions
+        from amem_cli.search.suggestions import suggestions
 
         graph = vault_graph(self.index)
         if suggested:
-            graph = with_suggestions(graph, self.open_links(suggested_only=True))
+            linked = {(edge.source, edge.target) for edge in graph.edges}
+            found = suggestions(self.index, linked=linked)
+            graph = with_suggestions(graph, _shown(found, self.hidden()))
         return graph if private and self.sees_private else public(graph)
 
-    def overview(self, *, private: bool = True) -> Overview:
-        """Hubs, clusters, orphans, broken links and growth; `private` as for `network`."""
+    def overview(self, *, private: bool = True, suggested: bool = False) -> Overview:
+        """Hubs, clusters, orphans, broken links and growth; arguments as for `network`."""
         from amem_cli.graph.overview import vault_overview
 
-        return vault_overview(self.ports, private=private and self.sees_private)
+        return vault_overview(self.ports, self.network(private=private, suggested=suggested))
 
     def stats(self, *, by: Span = "month") -> Stats:
         """Counts of notes, links and pending work, growth `by` time, and what the model cost."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.index.draft import FieldValue
     from amem_cli.index.records import NoteSummary
+    from amem_cli.journal.events import LinkRecord
     from amem_cli.memory.batch import EvolveBatch
     from amem_cli.memory.outcome import Outcome
     from amem_cli.notes.note import Relation
@@ -288,8 +289,8 @@ class Workspace(Queries):
         *,
         relation: Relation | None = None,
         reason: str = "",
-    ) -> bool:
-        """Link a note to another as its owner; False if that link is there already.
+    ) -> LinkRecord | None:
+        """Link a note to another as its owner, as recorded; None if that link is there already.
 
         What amem made or suggests becomes the owner's, as it is unless a relation or reason is
         given.
@@ -304,8 +305,8 @@ class Workspace(Queries):
             return link(self.ports, source, target, relation=relation, reason=reason)
 
     def unlink(self, source: NoteSummary, target: NoteSummary) -> bool:
-        """Remove a property link, whoever made it, or reject a suggestion; False if there is
-        neither."""
+        """Remove a property link, whoever made it, and amem's the other way, or reject a
+        suggestion; False if there is none."""
         from amem_cli.editing.edit import unlink
 
         with self.writing():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -21,7 +22,7 @@ TITLES = ("Dough", "Butter", "Oven", "Rye")
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A vault in which Dough links to Rye, by amem, and may belong to Butter and Oven."""
+    """A vault in which Dough links to Rye, by amem, and suggests Butter and Oven."""
     ports: VaultPorts = open_vault(tmp_path)
     for number, title in enumerate(TITLES):
         header = f'---\nid: "2026010210000{number}"\ntitle: {title}\n---\n'
@@ -125,9 +126,38 @@ def test_keys_step_through_the_links(root: Path) -> None:
     assert "no link waits for a decision" in plain(shown)
 
 
-def test_both_notes_show_what_may_belong_to_them(amem: Program, root: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_relations_have_a_way_back_and_an_interrupt_keeps_the_summary(root: Path) -> None:
+    pressed = [(KEYS, "k"), (KEYS, "c"), ("[q] back", "q"), ("(2 left)", "c"), ("[q] back", "\x03")]
+    code, shown = at_terminal(root, ["links"], pressed)
+    assert code == 130 and "1 link kept, 0 rejected" in plain(shown), plain(shown)
+    assert linked(root) == ["Rye"]
+    code, shown = at_terminal(root, ["links"], [(KEYS, "c"), ("[q] back", "\r"), (KEYS, "q")])
+    assert code == 0 and "0 links kept, 0 rejected" in plain(shown)
+
+
+def test_the_relation_told_is_the_one_in_the_note(amem: Program, root: Path) -> None:
+    assert amem("link", "Dough", "Rye", "--json").json["relation"] == "supports"
+    again = amem("link", "Dough", "Rye", "--relation", "causes", "--json").json
+    assert (again["made"], again["relation"]) == (False, "supports")
+    assert amem("link", "Dough", "Oven", "--json").json["relation"] == "supports"
+    assert amem("link", "Oven", "Rye", "--json").json["relation"] == "related"
+
+
+def test_to_reject_decides_on_both_directions(amem: Program, root: Path) -> None:
+    suggest(open_vault(root), "Rye.md", "Dough.md", written=True)
+    assert len(amem("links", "--json").json["links"]) == 2
+    assert amem("links", "Dough", "--reject", "Rye").code == 0
+    assert amem("links", "--json").json["links"] == linked(root) == linked(root, "Rye") == []
+    edits = [each for each in amem("history", "--json").json if each["kind"] == "edit"]
+    first = min(each["id"] for each in edits)
+    assert amem("undo", first).code == 0
+    assert linked(root) == ["Rye"] and linked(root, "Rye") == ["Dough"]
+
+
+def test_both_notes_show_what_is_suggested(amem: Program, root: Path) -> None:
     shown = amem("show", "Dough").out
-    assert "may belong to" in shown and "⇢ Butter  reason 0\n⇢ Oven  reason 1" in shown
+    assert "suggested" in shown and "⇢ Butter  reason 0\n⇢ Oven  reason 1" in shown
     assert "⇠ Dough  reason 1" in amem("show", "Oven").out
     (seen,) = amem("show", "Oven", "--json").json["suggested"]
     assert seen == {
@@ -139,7 +169,7 @@ def test_both_notes_show_what_may_belong_to_them(amem: Program, root: Path) -> N
         "reason": "reason 1",
         "strength": 0.65,
     }
-    assert "may belong to" not in amem("show", "Rye").out
+    assert "suggested" not in amem("show", "Rye").out
 
 
 def test_to_link_or_unlink_by_hand_decides_as_well(amem: Program, root: Path) -> None:
@@ -203,6 +233,14 @@ def test_what_is_suggested_for_a_new_note_is_told_in_a_line(amem: Program) -> No
     assert set(found) == {"target", "path", "relation", "reason", "strength"}
     assert added["links"] == [] and "links" not in (amem.folder / added["path"]).read_text()
     third = amem("add", f"{new} Again.", "--title", "Evening batch").out
-    assert "suggestions: amem links 'Evening batch'" in third
+    assert "links: amem links 'notes/Evening batch.md'" in third
+    # The command works also if two notes have one title.
+    for name in ("One", "Two"):
+        text = f"---\ntitle: Twin\n---\n{name}: the croissant dough tore in Lamination of dough.\n"
+        write_note(amem.folder, f"{name}.md", text)
+    told = [line for line in amem("evolve").out.splitlines() if "amem links" in line]
+    assert amem("links", "Twin").code == 1 and len(told) == 2
+    for line in told:
+        assert amem("links", *shlex.split(line.partition("amem links ")[2])).code == 0
     assert amem("add", new + " Third.", "--title", "Later", "--no-wait").code == 0
-    assert "3 suggestions: amem links Later" in amem("evolve").out
+    assert "5 links: amem links notes/Later.md" in amem("evolve").out

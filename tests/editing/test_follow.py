@@ -156,42 +156,22 @@ def test_two_targets_of_one_name_are_both_followed(tmp_path: Path) -> None:
     assert update_renamed_links(ports) == []
 
 
-def led_by_title(root: Path, *, by: str = "machine") -> tuple[VaultPorts, str]:
-    """A note whose context begins with its title, as earlier versions wrote it."""
-    ports = open_vault(root)
-    path = add(ports, NewNote(OLD, title="Lamination"))
-    draft = NoteDraft(ports, ports.vault.read(path))
-    event = new_event(ports, "construct", by=by)
-    assert draft.change({"context": "Lamination: the dough tears."}, event)
-    ports.changes.apply(draft.write(), draft.events)
-    refresh(ports, [path])
-    return ports, path
-
-
-def context_of(ports: VaultPorts, path: str) -> str:
-    return parse_note(path, ports.vault.read(path).raw, ports.names).context
-
-
-def test_the_machines_context_begins_with_the_new_name(tmp_path: Path) -> None:
-    ports, old = led_by_title(tmp_path)
-    rename(ports, tmp_path, old, "notes/Butter.md")
-    assert update_renamed_links(ports) == ["notes/Butter.md"]
-    assert context_of(ports, "notes/Butter.md") == "Butter: the dough tears."
-    assert update_renamed_links(ports) == []
-
-
-def test_a_persons_context_keeps_the_former_name(tmp_path: Path) -> None:
-    ports, old = led_by_title(tmp_path, by="person")
-    rename(ports, tmp_path, old, "notes/Butter.md")
-    assert update_renamed_links(ports) == []
-    assert context_of(ports, "notes/Butter.md") == "Lamination: the dough tears."
-
-
-def test_the_context_follows_a_move_and_its_undo(tmp_path: Path) -> None:
-    ports, old = led_by_title(tmp_path)
-    note = ports.index.notes.summary(old)
+def test_a_rename_changes_no_context(tmp_path: Path) -> None:
+    """By a command or by another program, with a title of its own or without."""
+    ports = open_vault(tmp_path)
+    context = "Lamination: the dough tears."
+    for name, title in (("Lamination", ""), ("Layers", "title: Lamination\n")):
+        path = f"notes/{name}.md"
+        write_note(tmp_path, path, f"---\n{title}---\n{OLD}\n")
+        synchronise(ports)
+        draft = NoteDraft(ports, ports.vault.read(path))
+        assert draft.change({"context": context}, new_event(ports, "construct"))
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [path])
+    note = ports.index.notes.summary("notes/Layers.md")
     assert note is not None
-    moved = move(ports, note, "Butter")
-    assert context_of(ports, moved.path) == "Butter: the dough tears."
-    undo(ports, moved.event)
-    assert context_of(ports, old) == "Lamination: the dough tears."
+    moved = move(ports, note, "Butter").path
+    rename(ports, tmp_path, "notes/Lamination.md", "other/Lamination of dough.md")
+    assert update_renamed_links(ports) == []
+    for path in (moved, "other/Lamination of dough.md"):
+        assert parse_note(path, ports.vault.read(path).raw, ports.names).context == context

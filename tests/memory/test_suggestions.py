@@ -171,6 +171,66 @@ def test_a_rejected_one_is_never_made_or_suggested_again_from_either_side(
     assert shown(ports) == set()
 
 
+def test_a_new_note_at_the_old_path_of_another_inherits_nothing(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    suggest(ports, "A.md", "C.md", "E.md")
+    assert unlink(ports, note_named(ports.index, "C"), note_named(ports.index, "A"))
+    suggest(ports, "G.md", "E.md")
+    for name in "ACEG":
+        (tmp_path / f"{name}.md").rename(tmp_path / f"{name} before.md")
+        write_note(tmp_path, f"{name}.md", f"---\ntitle: New {name}\n---\nTax papers, {name}.\n")
+    synchronise(ports)
+    assert shown(ports) == shown(ports, "A.md") == shown(ports, "E.md") == set()
+    # What was rejected stays so under the new names, and binds no other notes.
+    suggest(ports, "A before.md", "C before.md")
+    suggest(ports, "A.md", "C.md")
+    assert shown(ports) == shown(ports, "C.md") == {pair("New A", "New C")}
+    assert shown(rebuilt(tmp_path, ports)) == shown(ports)
+
+
+def test_a_suggestion_of_a_note_without_id_goes_with_its_text(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    suggest(ports, "B.md", "C.md", "E.md")
+    suggest(ports, "G.md", "D.md")
+    for name in "CG":
+        path = tmp_path / f"{name}.md"
+        path.write_text(path.read_text() + "More.\n")
+    synchronise(ports)
+    assert shown(ports) == {pair("B", "E")}
+
+
+def test_a_rejection_takes_both_links_of_a_pair_and_undo_brings_both_back(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    suggest(ports, "B.md", "D.md", written=True)
+    suggest(ports, "D.md", "B.md", written=True)
+    before = [(tmp_path / f"{name}.md").read_bytes() for name in "BD"]
+    one, other = (note_named(ports.index, name) for name in "BD")
+    count = len(ports.index.events.read())
+    assert unlink(ports, one, other) and not unlink(ports, other, one)
+    (event, _) = ports.index.events.read()[count:]
+    assert b"[[D]]" not in (tmp_path / "B.md").read_bytes()
+    assert b"[[B]]" not in (tmp_path / "D.md").read_bytes()
+    assert fresh_links(ports.index) == []
+    again = undo(ports, event.id).again
+    assert [(tmp_path / f"{name}.md").read_bytes() for name in "BD"] == before
+    undo(ports, again)
+    assert b"[[B]]" not in (tmp_path / "D.md").read_bytes()
+    assert not rebuilt(tmp_path, ports).index.links.incoming("B.md")
+
+
+def test_a_rejection_leaves_the_owners_link_the_other_way(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    suggest(ports, "B.md", "D.md", written=True)
+    one, other = (note_named(ports.index, name) for name in "BD")
+    assert link(ports, other, one)
+    assert unlink(ports, one, other)
+    assert b"[[B]]" in (tmp_path / "D.md").read_bytes()
+
+
 def test_a_suggestion_never_tells_an_open_note_of_a_private_one(
     ports: VaultPorts, tmp_path: Path
 ) -> None:

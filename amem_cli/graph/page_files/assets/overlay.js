@@ -54,9 +54,9 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     const index = focus();
     const { linkShown, notes, suggested } = state.shown();
     // With a note in view only what leads to or from it.
-    const weaker = index < 0 ? suggested
+    const near = index < 0 ? suggested
       : suggested.filter(({ source, target }) => source === index || target === index);
-    const links = [...(index < 0 ? [] : network.notes[index].links), ...weaker];
+    const links = [...(index < 0 ? [] : network.notes[index].links), ...near];
     context.canvas.hidden = links.length === 0;
     // So many lines would hide the notes that they lead to.
     context.globalAlpha = links.length > MOST_STRANDS ? 0.3 : 1;

@@ -83,7 +83,7 @@ amem.makePanel = ({ network, state, look, show, drawing }) => {
     const links = note.links.filter(linkShown);
     const from = links.filter((link) => link.source === note.index);
     const to = links.filter((link) => link.target === note.index);
-    const weaker = network.suggested.filter((link) =>
+    const suggested = network.suggested.filter((link) =>
       state.get().suggested && (link.source === note.index || link.target === note.index));
     return [
       amem.element("header", {}, [
@@ -102,7 +102,7 @@ amem.makePanel = ({ network, state, look, show, drawing }) => {
       actions(note),
       linkList("Links to", from, note.index),
       linkList("Linked from", to, note.index),
-      linkList("May belong to", weaker, note.index),
+      linkList("Suggested", suggested, note.index),
       links.length ? null : amem.element("p", { class: "told", text: "No links yet." }),
       amem.element("p", { class: "path", text: note.path }),
     ].filter(Boolean);
