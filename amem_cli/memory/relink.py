@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from amem_cli.analyzer.analyzer import note_vector
-from amem_cli.analyzer.link_choice import link_suggestions
+from amem_cli.analyzer.link_choice import weigh
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary, with_key
@@ -95,15 +95,14 @@ def _updates_by_text(
     best = at_best(index, [summary for summary, _ in linked.values()], vector)
 
     def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
-        suggestions = link_suggestions(
+        weighed = weigh(
             note,
             candidates,
             document_frequency=index.text.document_frequency,
             total=index.notes.count(),
-            limit=len(candidates),
             minimum=0.0,
         )
-        return {link.target: link for link in suggestions}
+        return {link.target: link for link in weighed.links}
 
     # Judged both at its best and alone, so that a link does not change with the rest of the vault.
     at_most = links(list({each.path: each for each in (*near, *best)}.values()))
