@@ -265,7 +265,7 @@ def _closed(older: LinkCandidate, base: str, note: Note, said: Statement) -> str
     date = note.created[:10]
     form = phrases[f"now_{said.relation}"]
     room = min(_LONGEST_SAID, _LONGEST_CONTEXT - len(base) - len(form.format(date=date, said="")))
-    news = _news(older, said, room)
+    news = " ".join(_news(older, said, room).replace("[[", "").replace("]]", "").split())
     if news and room >= min(len(news), _SHORTEST_SAID):
         quoted = _cut(news, room)
         closing = "" if quoted in older.context else form.format(date=date, said=quoted)
