@@ -276,22 +276,24 @@ def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: _Title) ->
     named = _pattern("about", "reference").search(
         folded, max(0, link.start - _LOOKED_AT), link.start
     )
-    start, is_piece = (
-        (link.start, False) if named is None else (named.start(), bool(named["piece"]))
-    )
+    start, end, is_piece = link.start, link.end, False
+    if named is not None:
+        start, is_piece = named.start(), bool(named["piece"] or named["what"])
+        says = _pattern("about", "says").match(folded, end) if named["what"] else None
+        end = says.end() if says else end
     is_note = title.is_unmistakable or is_piece
     if cue.acts:
         subject = _CLAUSE.split(folded[: cue.start])[-1]
         is_meant = (
             not folded[cue.end : start].strip(" :")
-            and _ends_there(folded, link.end, folded[cue.start : cue.end])
+            and _ends_there(folded, end, folded[cue.start : cue.end])
             and (is_note or _pattern("about", "itself").fullmatch(subject) is not None)
         )
         if any(each.start < cue.start for each in sentence.own.links):
             return "not"
     elif link.end <= cue.start:
         is_meant = (is_note or _is_of_notes(folded, cue)) and (
-            _pattern("about", "towards_cue").fullmatch(folded, link.end, cue.start) is not None
+            _pattern("about", "towards_cue").fullmatch(folded, end, cue.start) is not None
         )
         if _pattern("about", "preposition").search(folded, 0, start):
             return "not"

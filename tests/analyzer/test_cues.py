@@ -151,6 +151,8 @@ def said_of_links(body: str) -> list[Statement]:
     ("body", "relation"),
     [
         ("This replaces [[Boiler]].", "supersedes"),
+        ("This replaces what [[Boiler]] says: it is too warm.", "supersedes"),
+        ("What [[Boiler]] says is wrong.", "contradicts"),
         ("So this supersedes [[Friday review]].", "supersedes"),
         ("[[Friday review]] is superseded.", "supersedes"),
         ("[[Seat height]] is wrong: it is 72 cm.", "contradicts"),
@@ -202,6 +204,7 @@ def test_a_link_that_is_the_subject_or_the_object_of_a_cue_is_spoken_of(
         "[[Bob]] turns out to be a baker.",
         "[[Bob]] was wrong about the weather.",
         "The man from [[Berlin]] was wrong.",
+        "[[Ida]] said, that is wrong.",
         "Bob replaces [[Alice]] in goal.",
         "I replaced [[Bob]] at the till.",
         "[[Emma]] contradicts [[Dune]] in every scene.",
