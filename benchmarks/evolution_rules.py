@@ -21,8 +21,7 @@ from memory_gold import GoldVault, gold_vaults
 from memory_vault import Design, OpenVault
 from remembered_vectors import RememberingEncoder
 
-from amem_cli.analyzer.cues import own_sentences
-from amem_cli.analyzer.link_choice import statements_of
+from amem_cli.analyzer.link_choice import weigh
 from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.markdown.plain_text import plain_text
@@ -59,15 +58,15 @@ def statements_in(gold: GoldVault, encoder: RememberingEncoder) -> Iterator[Said
             older = near_notes(index, path, plain_text(note.body), vector, weighed)
             frequency = partial(index.text.document_frequency, excluded=frozenset())
             total = index.notes.count()
-            for said in statements_of(note, older, document_frequency=frequency, total=total):
+            _, made = weigh(note, older, document_frequency=frequency, total=total, minimum=1.0)
+            for said in made:
                 pair = each.id, vault.id_of[older[said.older].path]
-                quoted = own_sentences(note)[said.sentence]
                 yield Said(
                     f"{said.kind}, by its {said.pointer}",
                     said.sure,
                     gold.case(*pair) is not None,
                     pair in kept,
-                    f"{each.title} -> {older[said.older].title}: {quoted}",
+                    f"{each.title} -> {older[said.older].title}: {said.sentence}",
                 )
 
 

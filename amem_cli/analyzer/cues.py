@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences, straight
 from amem_cli.data import table
 from amem_cli.language.dates import DaysNamed, days_named, moment_in
 from amem_cli.language.words import (
@@ -20,19 +22,17 @@ from amem_cli.language.words import (
     fold,
     is_stopword,
     is_unspaced,
-    sentences,
     stem,
     subject_stems,
     words,
 )
-from amem_cli.markdown.links import find_links
-from amem_cli.markdown.plain_text import prose, without_quotes
 
 if TYPE_CHECKING:
     from amem_cli.analyzer.link_evidence import LinkCandidate
     from amem_cli.notes.note import Note, Relation
 
 Kind = Literal["replaced", "refuted", "confirmed", "settled"]
+Speaks = Literal["surely", "perhaps", "not"]
 Pointer = Literal["link", "title", "day", "time", "subject"]
 
 RELATIONS: dict[Kind, Relation] = {
@@ -41,22 +41,24 @@ RELATIONS: dict[Kind, Relation] = {
     "confirmed": "supports",
     "settled": "related",
 }
-# Letters on either side: what is called a sentence may be a whole note.
+# Letters on either side.
 _LOOKED_AT = 300
-_MOST_SENTENCES = 200
+_MOST_CUES = 20
 _CLAUSE = re.compile(r"[,;:()–—]")
+# Not if it goes on with a pronoun: "[[…]]: it is wrong".
+_CLAUSE_END = re.compile(r"[,;:](?! (?:it|this|that|which|all of it|es|das|die|der)\b)")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _NARROWED = re.compile(r"['’]|-\w")
-_SPEECH = re.compile(r"\"[^\"\n]{0,600}\"|“[^”\n]{0,600}”|„[^“”\n]{0,600}[“”]|«[^»\n]{0,600}»")
-_WORDS_OF_SPEECH = 5
 _QUOTATION_MARKS = '"“”„«»'
-_RANKS_OF_A_TIME = 3
+# A longer time than a day means one of so many nearest notes.
+_NEAREST_OF_A_TIME = 3
 # Of the nearest note alone a cue is right in every second case, so a person decides; the other cues
 # are right far more seldom.
 _OF_SUBJECTS: frozenset[Kind] = frozenset({"replaced", "refuted"})
 _LEAST_STRENGTH_OF_SUBJECT = 0.5
 _SMALL_NUMBER = re.compile(r"\d{1,2}")
-_A_FEW = 4.0
+# A word is rare in so many notes, and in more if the vault is large.
+_NOTES_OF_A_RARE_WORD = 4.0
 _RARE_SHARE = 0.05
 
 
@@ -69,7 +71,10 @@ class Statement:
         pointer: what leads to it: a link, its title or most of it, the day when it was written, a
             longer time, or its subject alone.
         words: those of the cue, folded.
-        sentence: its position among `own_sentences`.
+        sentence: the one with the cue.
+        behind: what follows the cue in it, folded.
+        acts: the cue stands before what it speaks of.
+        following: the next sentence of its paragraph, or empty.
         sure: its rule is right often enough to be believed unasked.
     """
 
@@ -77,7 +82,10 @@ class Statement:
     kind: Kind
     pointer: Pointer
     words: str
-    sentence: int
+    sentence: str
+    behind: str
+    following: str
+    acts: bool
     sure: bool
 
     @property
@@ -104,15 +112,18 @@ class Cue(NamedTuple):
         return self.part == "acts"
 
 
-def own_sentences(note: Note) -> list[str]:
-    """What the writer of a note says, without markup: its title and sentences; longer speech of
-    others becomes “…”."""
-    text = _SPEECH.sub(_shortened_speech, without_quotes(note.body))
-    return [note.title, *sentences(prose(text))[:_MOST_SENTENCES]]
+class _Sentence(NamedTuple):
+    own: OwnSentence
+    cues: tuple[Cue, ...]
 
+    @property
+    def folded(self) -> str:
+        return self.own.folded
 
-def _shortened_speech(speech: re.Match[str]) -> str:
-    return speech[0] if len(words(speech[0])) < _WORDS_OF_SPEECH else "“…”"
+    def says(self, older: int, cue: Cue, pointer: Pointer, *, sure: bool) -> Statement:
+        own = self.own
+        quoted = (cue.words, own.text, own.folded[cue.end :], own.following)
+        return Statement(older, cue.kind, pointer, *quoted, cue.acts, sure)
 
 
 def statements(
@@ -131,18 +142,17 @@ def statements(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
     """
     moment = moment_in(note.created)
-    said = [_sentence(at, text) for at, text in enumerate(own_sentences(note))]
-    links = {
-        name: fold(link.display or link.target.rsplit("/", 1)[-1])
-        for link in find_links(without_quotes(note.body))
-        if link.target and (name := fold(link.target.rsplit("/", 1)[-1].removesuffix(".md")))
-    }
+    titles = [_Title.of(each.title) for each in candidates]
+    leads = _leads(candidates)
     found: list[Statement] = []
     unplaced: list[tuple[_Sentence, Cue]] = []
-    for sentence in said:
-        pointed = list(_named(sentence, said, candidates, links))
-        if not pointed and moment is not None:
-            pointed = _by_time(sentence, candidates, moment.date())
+    for own in own_sentences(note):
+        sentence = _Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES)))
+        if not sentence.cues:
+            continue
+        pointed = list(_named(sentence, titles, leads))
+        if moment is not None and not any(each.sure for each in pointed):
+            pointed = _by_time(sentence, candidates, moment.date()) or pointed
         found += pointed
         if not pointed:
             unplaced += [(sentence, cue) for cue in sentence.cues if cue.kind in _OF_SUBJECTS]
@@ -158,20 +168,8 @@ def days_pointed_at(note: Note) -> set[str]:
     moment = moment_in(note.created)
     if moment is None:
         return set()
-    found = (_times(fold(text), moment.date()) for text in own_sentences(note))
+    found = (_times(each.folded, moment.date()) for each in own_sentences(note))
     return {f"{each.first}" for times in found for each in times if each.first == each.last}
-
-
-class _Sentence(NamedTuple):
-    at: int
-    text: str
-    folded: str
-    cues: tuple[Cue, ...]
-
-
-def _sentence(at: int, text: str) -> _Sentence:
-    folded = fold(text).replace("’", "'")
-    return _Sentence(at, text, folded, tuple(_cues(folded)))
 
 
 def _order(statement: Statement) -> tuple[bool, int, int]:
@@ -217,45 +215,97 @@ def is_doubted(sentence: str, cue: re.Match[str]) -> bool:
     )
 
 
+def _leads(candidates: Sequence[LinkCandidate]) -> dict[str, int]:
+    """Where a link by a folded name leads, as a position among the candidates: by the end of a
+    path, else by a title, else by another name; nowhere if two have the same."""
+    leads: dict[str, int] = {}
+    by_path = (
+        {_path_end(each.path, at) for at in range(each.path.count("/") + 1)} for each in candidates
+    )
+    by_title = ({fold(each.title)} for each in candidates)
+    by_alias = ({*map(fold, each.aliases)} for each in candidates)
+    for names_of_each in (by_path, by_title, by_alias):
+        places: dict[str, list[int]] = {}
+        for at, names in enumerate(names_of_each):
+            for name in names:
+                places.setdefault(name, []).append(at)
+        for name, found in places.items():
+            leads.setdefault(name, found[0] if len(found) == 1 else -1)
+    return leads
+
+
+def _path_end(path: str, folders_left_out: int) -> str:
+    return fold("/".join(path.split("/")[folders_left_out:]).removesuffix(".md"))
+
+
 def _named(
-    sentence: _Sentence,
-    said: Sequence[_Sentence],
-    candidates: Sequence[LinkCandidate],
-    links: Mapping[str, str],
+    sentence: _Sentence, titles: Sequence[_Title], leads: Mapping[str, int]
 ) -> Iterator[Statement]:
-    """What a sentence says of the notes that it links or calls by their titles."""
-    folded = sentence.folded
-    for at, older in enumerate(candidates):
-        file = older.path.rsplit("/", 1)[-1].removesuffix(".md")
-        names = map(fold, (older.title, file, *older.aliases))
-        shown = next((links[name] for name in names if name in links), "")
-        if shown and shown in folded:
-            cue = _cue_of_link(sentence, folded.index(shown), said)
+    """What a sentence with cues says of the notes that it links or calls by their titles."""
+    linked = {leads.get(link.name, -1): link for link in reversed(sentence.own.links)}
+    for older, title in enumerate(titles):
+        link = linked.get(older)
+        choices = [
+            (
+                _speaks_of_title(sentence.folded, cue, title)
+                if link is None
+                else _speaks_of_link(sentence, cue, link, title),
+                cue,
+            )
+            for cue in sentence.cues
+        ]
+        how: Pointer = "title" if link is None else "link"
+        for wanted in ("surely", "perhaps"):
+            cue = next((cue for speaks, cue in choices if speaks == wanted), None)
             if cue is not None:
-                yield Statement(at, cue.kind, "link", cue.words, sentence.at, cue.kind != "settled")
-            continue
-        for cue in sentence.cues:
-            if _speaks_of_title(folded, cue, older.title):
-                yield Statement(
-                    at, cue.kind, "title", cue.words, sentence.at, cue.kind != "settled"
-                )
+                sure = wanted == "surely" and cue.kind != "settled"
+                yield sentence.says(older, cue, how, sure=sure)
                 break
 
 
-def _cue_of_link(sentence: _Sentence, start: int, said: Sequence[_Sentence]) -> Cue | None:
-    """The cue that speaks of a link in a sentence, or beside one without a cue."""
-    if sentence.cues:
-        return next(
-            (
-                cue
-                for cue in sentence.cues
-                if not (cue.acts and start < cue.end)
-                and not _takes_its_place(sentence.folded, cue, start)
-            ),
-            None,
+def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: _Title) -> Speaks:
+    """Whether a cue speaks of a link: surely if the link is its subject or its object, and what it
+    says is said of notes rather than of things and people."""
+    folded, between = sentence.folded, (min(link.end, cue.end), max(link.start, cue.start))
+    if (
+        _CLAUSE_END.search(folded, *between)
+        or (cue.acts and link.start < cue.end)
+        or _takes_its_place(folded, cue, link.start)
+    ):
+        return "not"
+    named = _pattern("about", "reference").search(
+        folded, max(0, link.start - _LOOKED_AT), link.start
+    )
+    start, end, is_piece = link.start, link.end, False
+    if named is not None:
+        start, is_piece = named.start(), bool(named["piece"] or named["what"])
+        says = _pattern("about", "says").match(folded, end) if named["what"] else None
+        end = says.end() if says else end
+    is_note = title.is_unmistakable or is_piece
+    if cue.acts:
+        subject = _CLAUSE.split(folded[: cue.start])[-1]
+        is_meant = (
+            not folded[cue.end : start].strip(" :")
+            and _ends_there(folded, end, folded[cue.start : cue.end])
+            and (is_note or _pattern("about", "itself").fullmatch(subject) is not None)
         )
-    beside = said[max(0, sentence.at - 1) : sentence.at + 2]
-    return next((cue for each in beside for cue in each.cues if not cue.acts), None)
+        if any(each.start < cue.start for each in sentence.own.links):
+            return "not"
+    elif link.end <= cue.start:
+        is_meant = (is_note or _is_of_notes(folded, cue)) and (
+            _pattern("about", "towards_cue").fullmatch(folded, end, cue.start) is not None
+        )
+        if _pattern("about", "preposition").search(folded, 0, start):
+            return "not"
+    else:
+        # "off the list in [[…]]"
+        is_meant = is_piece and not folded[cue.end : start].strip()
+    return "surely" if is_meant else "perhaps"
+
+
+def _is_of_notes(folded: str, cue: Cue) -> bool:
+    """Whether what a cue says is said of what is written only: "is no longer valid"."""
+    return _pattern("about", "of_notes").match(folded, cue.start) is not None
 
 
 def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
@@ -264,43 +314,63 @@ def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
     return _pattern("about", "by").search(folded, cue.end, until) is not None
 
 
-def _speaks_of_title(folded: str, cue: Cue, title: str) -> bool:
-    tokens = TOKEN.findall(fold(title))
-    if any(map(is_unspaced, tokens)):
-        return len(fold(title)) >= 3 and fold(title) in folded
-    named = _title_pattern(title)
+class _Title(NamedTuple):
+    """A title as sentences may call it.
+
+    Attributes:
+        pattern: finds it in a folded sentence: whole, or its beginning of three words or more; one
+            of one word only within quotation marks. None if it has too few telling words.
+        is_unmistakable: it names something that is written: a plan, a list, a date.
+    """
+
+    pattern: re.Pattern[str] | None
+    is_unspaced: bool
+    is_unmistakable: bool
+
+    @classmethod
+    def of(cls, title: str) -> _Title:
+        folded = straight(title)
+        tokens = TOKEN.findall(folded)
+        is_note = _pattern("about", "document").search(folded) is not None
+        if any(map(is_unspaced, tokens)):
+            whole = re.compile(re.escape(folded)) if len(folded) >= 3 else None
+            return cls(whole, True, is_note)
+        telling = [not is_stopword(token) for token in tokens]
+        if len(tokens) == 1 and sum(telling):
+            quoted = re.compile(rf"(?<=[\"“„«]){re.escape(tokens[0])}(?=[\"”“»])")
+            return cls(quoted, False, is_note)
+        if sum(telling) < 2:
+            return cls(None, False, is_note)
+        forms = [tokens]
+        if len(tokens) > 3 and sum(telling[:-1]) >= 2:
+            forms.append(tokens[:-1])
+        texts = (r"\W{1,3}".join(map(re.escape, form)) for form in forms)
+        return cls(re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)"), False, is_note)
+
+
+def _speaks_of_title(folded: str, cue: Cue, title: _Title) -> Speaks:
+    """Whether a cue speaks of a title in a folded sentence."""
+    named = title.pattern
     if named is None:
-        return False
+        return "not"
+    if title.is_unspaced:
+        return "surely" if named.search(folded) else "not"
     if cue.acts:
         gap = _pattern("about", "determiners").match(folded, cue.end)
         found = named.match(folded, gap.end() if gap else cue.end)
-        return found is not None and _ends_there(folded, found.end(), folded[cue.start : cue.end])
+        verb = folded[cue.start : cue.end]
+        return "surely" if found and _ends_there(folded, found.end(), verb) else "not"
     for found in named.finditer(folded):
         first, last = min(found.end(), cue.end), max(found.start(), cue.start)
-        beside = not re.search(r"[,;]", folded[first:last]) and last - first <= _LOOKED_AT
         if (
-            beside
+            not re.search(r"[,;]", folded[first:last])
+            and last - first <= _LOOKED_AT
             and _ends_there(folded, found.end(), "")
             and not _takes_its_place(folded, cue, found.start())
         ):
-            return True
-    return False
-
-
-def _title_pattern(title: str) -> re.Pattern[str] | None:
-    """The title in a folded text: whole, or its beginning of three words or more; a title of one
-    word only within quotation marks. None if it has too few telling words."""
-    tokens = TOKEN.findall(fold(title).replace("’", "'"))
-    telling = [not is_stopword(token) for token in tokens]
-    if len(tokens) == 1 and sum(telling):
-        return re.compile(rf"(?<=[\"“„«]){re.escape(tokens[0])}(?=[\"”“»])")
-    if sum(telling) < 2:
-        return None
-    forms = [tokens]
-    if len(tokens) > 3 and sum(telling[:-1]) >= 2:
-        forms.append(tokens[:-1])
-    texts = (r"\W{1,3}".join(map(re.escape, form)) for form in forms)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)")
+            is_note = title.is_unmistakable or folded[: found.start()].endswith((*'"“„«',))
+            return "surely" if is_note or _is_of_notes(folded, cue) else "perhaps"
+    return "not"
 
 
 def _ends_there(folded: str, end: int, verb: str) -> bool:
@@ -320,19 +390,19 @@ def _by_time(
     sentence: _Sentence, candidates: Sequence[LinkCandidate], today: date
 ) -> list[Statement]:
     """The note that was written when the sentence says: of several the nearest in meaning."""
-    for named in _times(sentence.folded, today) if sentence.cues else ():
+    for named in _times(sentence.folded, today):
         is_day = named.first == named.last
         of_then = [
             (older.rank, at)
             for at, older in enumerate(candidates)
-            if (is_day or older.rank < _RANKS_OF_A_TIME)
+            if (is_day or older.rank < _NEAREST_OF_A_TIME)
             and (moment := moment_in(older.created))
             and named.first <= moment.date() <= named.last
         ]
         if of_then:
             cue = sentence.cues[0]
             how: Pointer = "day" if is_day else "time"
-            return [Statement(min(of_then)[1], cue.kind, how, cue.words, sentence.at, True)]
+            return [sentence.says(min(of_then)[1], cue, how, sure=True)]
     return []
 
 
@@ -358,7 +428,7 @@ def _by_subject(
     nearest = next((at for at, older in enumerate(candidates) if older.rank == 0), None)
     if nearest is None or strengths[nearest] < _LEAST_STRENGTH_OF_SUBJECT:
         return None
-    older, usual = candidates[nearest], max(_A_FEW, _RARE_SHARE * total)
+    older, usual = candidates[nearest], max(_NOTES_OF_A_RARE_WORD, _RARE_SHARE * total)
     theirs = subject_stems(f"{older.title}\n{older.text}")
     choices = []
     for sentence, cue in unplaced:
@@ -373,9 +443,8 @@ def _by_subject(
             and not is_stopword(word)
             and stem(word) in theirs
             and document_frequency(word) <= usual
-            for word in words(sentence.text)
+            for word in words(sentence.own.text)
         )
         if shares or older.reverse_rank == 0:
-            found = Statement(nearest, cue.kind, "subject", cue.words, sentence.at, sure=False)
-            choices.append((not shares, found))
+            choices.append((not shares, sentence.says(nearest, cue, "subject", sure=False)))
     return min(choices, key=lambda each: (each[0], _order(each[1])))[1] if choices else None

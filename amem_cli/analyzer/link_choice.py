@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from textwrap import shorten
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from amem_cli.analyzer.cues import Statement, own_sentences, statements
+from amem_cli.analyzer.cues import Statement, statements
 from amem_cli.analyzer.link_evidence import (
     DocumentFrequency,
     Evidence,
@@ -21,7 +21,8 @@ from amem_cli.analyzer.link_evidence import (
     gather_evidence,
 )
 from amem_cli.data import table, word_set
-from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
+from amem_cli.journal.link_decisions import Evolution
+from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.words import (
     UNSPACED_RUN,
     detect_language,
@@ -145,20 +146,32 @@ _USUAL_DAYS = 30.0
 # three in four are links.
 _FULL_TITLE_BONUS = 2.5
 _MOST_FOR_TAGS = 6.0
-# Of a note of which the new one says in so many words what holds now.
+# Of a note of which the new one surely says something: of those it changes, so many are right.
 _STRENGTH_OF_SAID = 0.8
 
 
-def link_suggestions(
+class Weighed(NamedTuple):
+    """What the analyzer makes of the candidates.
+
+    Attributes:
+        links: those strong enough, the strongest first, each with a sentence as its reason.
+        said: what the note says of candidates in so many words. If that is sure, its link is to be
+            written, whatever its strength.
+    """
+
+    links: list[MemoryLink]
+    said: list[Statement]
+
+
+def weigh(
     note: Note,
     candidates: Sequence[LinkCandidate],
     *,
     document_frequency: DocumentFrequency,
     total: int,
-    limit: int = 4,
-    minimum: float = USUAL_MINIMUM,
-) -> list[MemoryLink]:
-    """The links that the evidence carries, the strongest first, each with a sentence as its reason.
+    minimum: float,
+) -> Weighed:
+    """The links that the evidence carries, and what the note says of older ones.
 
     Args:
         candidates: the older notes nearest to the note by any kind of search, 10 to 30 of them.
@@ -167,27 +180,22 @@ def link_suggestions(
             notes related.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
-    said = {
-        each.older: each
-        for each in _statements(note, candidates, evidence, document_frequency, total)
-        if each.sure
-    }
-    scores = [
-        max(strength(entry), _STRENGTH_OF_SAID * (i in said)) for i, entry in enumerate(evidence)
-    ]
-    made = []
-    for i in sorted(range(len(scores)), key=lambda i: -scores[i])[:limit]:
-        if scores[i] >= minimum:
-            older, statement = candidates[i], said.get(i)
-            if statement is not None:
-                relation, reason = (
-                    statement.relation,
-                    statement_reason(note, older.title, statement),
-                )
-            else:
-                relation, reason = "related", link_reason(note, older, evidence[i])
-            made.append(MemoryLink(older.path, relation, reason, round(scores[i], 2)))
-    return made
+    scores = [strength(entry) for entry in evidence]
+    found = statements(note, candidates, scores, document_frequency=document_frequency, total=total)
+    # Nothing takes the place of a note that was written later, or judges it.
+    said = [each for each in found if not _is_newer(candidates[each.older], note)]
+    sure = {each.older: each for each in said if each.sure}
+    scores = [max(score, _STRENGTH_OF_SAID * (at in sure)) for at, score in enumerate(scores)]
+    links = []
+    for at in sorted(range(len(scores)), key=lambda at: -scores[at]):
+        older = candidates[at]
+        if at in sure:
+            reason = statement_reason(note, older.title, sure[at])
+            links.append(MemoryLink(older.path, sure[at].relation, reason, round(scores[at], 2)))
+        elif scores[at] >= minimum:
+            reason = link_reason(note, older, evidence[at])
+            links.append(MemoryLink(older.path, "related", reason, round(scores[at], 2)))
+    return Weighed(links, said)
 
 
 def strength(evidence: Evidence) -> float:
@@ -213,105 +221,94 @@ def strength(evidence: Evidence) -> float:
 
 
 def _is_newer(candidate: LinkCandidate, note: Note) -> bool:
-    return bool(candidate.created) and candidate.created > note.created
-
-
-def statements_of(
-    note: Note,
-    candidates: Sequence[LinkCandidate],
-    *,
-    document_frequency: DocumentFrequency,
-    total: int,
-) -> list[Statement]:
-    """What the note says of older ones among the candidates; the arguments are those of
-    `link_suggestions`."""
-    evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
-    return _statements(note, candidates, evidence, document_frequency, total)
-
-
-def _statements(
-    note: Note,
-    candidates: Sequence[LinkCandidate],
-    evidence: Sequence[Evidence],
-    document_frequency: DocumentFrequency,
-    total: int,
-) -> list[Statement]:
-    found = statements(
-        note,
-        candidates,
-        [strength(entry) for entry in evidence],
-        document_frequency=document_frequency,
-        total=total,
-    )
-    # Nothing takes the place of a note that was written later, or judges it.
-    return [each for each in found if not _is_newer(candidates[each.older], note)]
+    """Whether the candidate was written later; of one moment, which the ids tell."""
+    theirs, own = moment_in(candidate.created), moment_in(note.created)
+    if theirs is None or own is None:
+        return theirs is not None
+    key = note.id or note.path
+    return (local_moment(theirs, None), candidate.key) > (local_moment(own, None), key)
 
 
 _LONGEST_CONTEXT = 240
 _SHORTEST_SAID = 40
 _LONGEST_SAID = 160
-_LEAST_NEWS = 2
-# What an earlier note closed the context with.
-_CLOSING = re.compile(r" ?—+[^—]{0,20}\d{4}-\d\d-\d\d[^—]{0,3}[:：].*$", re.DOTALL)
+# New words that a sentence needs to say what holds now.
+_TELLING_WORDS = 2
 
 
 def changed_contexts(
-    note: Note, said: Sequence[Statement], candidates: Sequence[LinkCandidate]
+    note: Note,
+    said: Sequence[Statement],
+    candidates: Sequence[LinkCandidate],
+    unclosed: Callable[[LinkCandidate], str],
 ) -> list[Evolution]:
     """Contexts of the candidates that the note speaks of, closed with what holds now in its own
-    words and its date; those of statements that are not sure wait for a person."""
-    own = own_sentences(note)
+    words and its date; those of statements that are not sure wait for a person.
+
+    Args:
+        unclosed: the context of a candidate without what an earlier note closed it with.
+    """
     changes = []
     for each in said:
         older = candidates[each.older]
-        context = _closed(older, note, each, own) if note.created else ""
+        context = _closed(older, unclosed(older), note, each) if note.created else ""
         if context and context != older.context:
             reason = statement_reason(note, older.title, each)
             changes.append(Evolution(older.path, context, reason=reason, waits=not each.sure))
     return changes
 
 
-def _closed(older: LinkCandidate, note: Note, said: Statement, own: Sequence[str]) -> str:
-    news = _news(older, said, own)
-    base = _CLOSING.sub("", older.context).rstrip(" .。")
+def _closed(older: LinkCandidate, base: str, note: Note, said: Statement) -> str:
+    """The context closed with what holds now; empty if there is nothing to say, or no room."""
+    base = base.rstrip(" .。")
     phrases = phrases_in(detect_language(note.body))
     date = note.created[:10]
-    if not news:
-        # One that names the new note already stays as it is.
-        if said.relation != "supersedes" or (base and fold(note.title) in fold(older.context)):
-            return ""
-        closing = phrases["superseded_since"].format(date=date, title=_quotable(note.title))
-        closed = base + closing if base else _alone(closing)
-        return closed if len(closed) <= _LONGEST_CONTEXT else ""
     form = phrases[f"now_{said.relation}"]
-    room = _LONGEST_CONTEXT - len(form.format(date=date, said=""))
-    quoted = shorten(
-        news, min(_LONGEST_SAID, max(_SHORTEST_SAID, room - len(base))), placeholder="…"
-    )
-    if quoted in older.context:
+    room = min(_LONGEST_SAID, _LONGEST_CONTEXT - len(base) - len(form.format(date=date, said="")))
+    news = " ".join(_news(older, said, room).replace("[[", "").replace("]]", "").split())
+    if news and room >= min(len(news), _SHORTEST_SAID):
+        quoted = _cut(news, room)
+        closing = "" if quoted in older.context else form.format(date=date, said=quoted)
+    # One that names the new note already stays as it is.
+    elif said.relation != "supersedes" or (base and fold(note.title) in fold(older.context)):
+        closing = ""
+    else:
+        closing = phrases["superseded_since"].format(date=date, title=_quotable(note.title))
+    if not closing or len(base) + len(closing) > _LONGEST_CONTEXT:
         return ""
-    closing = form.format(date=date, said=quoted)
-    if not base:
-        return _alone(closing)
-    return shorten(base, _LONGEST_CONTEXT - len(closing), placeholder="…") + closing
+    alone = closing.lstrip(" —")
+    return f"{base}{closing}" if base else f"{alone[:1].upper()}{alone[1:]}"
 
 
-def _alone(closing: str) -> str:
-    """What closes a context, as all of it."""
-    said = closing.lstrip(" —")
-    return said[:1].upper() + said[1:]
+def _cut(text: str, length: int) -> str:
+    """The text in so many letters, cut between words where there are blanks."""
+    if len(text) <= length:
+        return text
+    head = text[: length - 1]
+    blank = head.rfind(" ")
+    return f"{head[: blank if blank > len(head) // 2 else len(head)].rstrip(' ,;:，、；：')}…"
 
 
-def _news(older: LinkCandidate, said: Statement, own: Sequence[str]) -> str:
-    """The sentence with the cue, and the one after it if that is needed to say what holds now."""
+def _news(older: LinkCandidate, said: Statement, room: int) -> str:
+    """The sentence with the cue, and the one after it if that says what holds now."""
     known = subject_stems(f"{older.title} {said.words}") | word_set("time_words.txt")
-    quoted: list[str] = []
-    telling: set[str] = set()
-    for sentence in own[said.sentence : said.sentence + 2]:
-        new = {word for word in subject_stems(sentence) - known if word.isalpha()}
-        telling |= new
-        if new:
-            quoted.append(" ".join(sentence.replace("[[", "").replace("]]", "").split()))
-        if len(telling) >= _LEAST_NEWS and sentence[-1] not in ":?":
-            return " ".join(quoted)
-    return ""
+    new = [_new_words(text, known) for text in (said.sentence, said.behind, said.following)]
+    in_sentence, behind_cue, following = new
+    is_told = len(in_sentence) >= _TELLING_WORDS and said.sentence[-1] not in ":?"
+    # "The date I wrote in June is wrong." only announces what comes.
+    if is_told and (said.acts or behind_cue):
+        return said.sentence
+    numbers = {each for each in subject_stems(said.following) if each.isdecimal()}
+    if (
+        said.following
+        and said.following[-1] not in ":?"
+        and (len(in_sentence | following) >= _TELLING_WORDS or numbers)
+        and (following or numbers)
+    ):
+        both = f"{said.sentence} {said.following}"
+        return both if in_sentence and len(both) <= room else said.following
+    return said.sentence if is_told else ""
+
+
+def _new_words(text: str, known: frozenset[str]) -> set[str]:
+    return {word for word in subject_stems(text) - known if word.isalpha()}

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.earlier_notes import EarlierNotes
-from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
+from amem_cli.analyzer.link_choice import changed_contexts, weigh
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
@@ -123,9 +123,14 @@ def said_again(
         vector = note_vector(encoder.encode, other)
         [older] = at_best(index, [own], vector, earlier)
         older = replace(older, context=base)
-        frequency, total = earlier.document_frequency, earlier.total
-        said = statements_of(other, [older], document_frequency=frequency, total=total)
-        for change in changed_contexts(other, said, [older]):
+        _, said = weigh(
+            other,
+            [older],
+            document_frequency=earlier.document_frequency,
+            total=earlier.total,
+            minimum=1.0,
+        )
+        for change in changed_contexts(other, said, [older], lambda each: each.context):
             base = change.context or base
     return base
 
@@ -145,15 +150,14 @@ def _updates_by_text(
     best = at_best(index, [summary for summary, _ in linked.values()], vector, earlier)
 
     def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
-        suggestions = link_suggestions(
+        weighed = weigh(
             note,
             candidates,
             document_frequency=earlier.document_frequency,
             total=earlier.total,
-            limit=len(candidates),
             minimum=0.0,
         )
-        return {link.target: link for link in suggestions}
+        return {link.target: link for link in weighed.links}
 
     # Judged both at its best and alone, so that a link does not change with the rest of the vault.
     at_most = links(list({each.path: each for each in (*near, *best)}.values()))

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
 from amem_cli.analyzer.cues import days_pointed_at
 from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, waiting_notes
-from amem_cli.analyzer.link_choice import changed_contexts, link_suggestions, statements_of
+from amem_cli.analyzer.link_choice import changed_contexts, weigh
 from amem_cli.analyzer.link_evidence import named_notes, near_notes
 from amem_cli.journal.link_decisions import SUGGESTED_FROM
+from amem_cli.journal.provenance import effective_events
 from amem_cli.language.words import sentences
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.learn import LearnedThresholds
@@ -185,13 +186,11 @@ class MemorySteps:
         ]
         if not older:
             return Linking(), None
-        frequency, total = earlier.document_frequency, earlier.total
-        likely = link_suggestions(
+        likely, said = weigh(
             note,
             older,
-            document_frequency=frequency,
-            total=total,
-            limit=len(older),
+            document_frequency=earlier.document_frequency,
+            total=earlier.total,
             minimum=min(self.settings.plausible, SUGGESTED_FROM),
         )
         minimum = self.learned.minimum(ANALYZER)
@@ -199,19 +198,21 @@ class MemorySteps:
         linking_here = {
             path for path, link in self.index.links.incoming(note.path) if link.kind == "property"
         }
-        made = [
+        sure = {older[each.older].path for each in said if each.sure}
+        strong = [
             link
             for link in likely
-            if link.strength >= minimum
-            and not (link.relation == "related" and link.target in linking_here)
-        ][: self.settings.max_links]
+            if link.target in sure or (link.strength >= minimum and link.target not in linking_here)
+        ]
+        # What the note says in so many words comes first, if not all have room.
+        strong.sort(key=lambda link: link.target not in sure)
+        made = strong[: self.settings.max_links]
         weaker = (link for link in likely if link.strength >= SUGGESTED_FROM and link not in made)
         offline: list[Evolution] = []
         if self.settings.evolve:
             # Nothing of a note spreads into one that more or fewer may read.
-            alike = [each for each in older if each.private == note.private]
-            said = statements_of(note, alike, document_frequency=frequency, total=total)
-            offline = changed_contexts(note, said, alike)
+            said = [each for each in said if older[each.older].private == note.private]
+            offline = changed_contexts(note, said, older, self._unclosed_context)
         linking = Linking(tuple(made), tuple(offline), suggested=tuple(weaker))
         if not (self.settings.trusted and self.settings.max_links and self._model_for(note)):
             return linking, None
@@ -219,6 +220,16 @@ class MemorySteps:
         by_path = {each.path: each for each in older if self._model_for(each) is not None}
         shown = [by_path[path] for path in plausible if path in by_path]
         return linking, self._link_question(note, vector, shown, plausible, linking, owned)
+
+    def _unclosed_context(self, older: LinkCandidate) -> str:
+        """The context of an older note without what the analyzer closed it with."""
+        context = older.context
+        for event in reversed(effective_events(self.index.events.read(older.key))):
+            for change in event.changes:
+                closes = event.kind == "evolve" and event.model == ANALYZER
+                if closes and change.field == "context" and change.after == context:
+                    context = str(change.before or "")
+        return context
 
     def _link_question(
         self,

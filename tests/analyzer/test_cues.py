@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from amem_cli.analyzer.cues import Statement, statements
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.language.dates import days_named
+from amem_cli.markdown.links import find_links
 from amem_cli.notes.note import Note
 
 OVEN = LinkCandidate(
@@ -133,3 +134,128 @@ def test_days_that_a_sentence_names(text: str, first: date, last: date) -> None:
 @pytest.mark.parametrize("text", ["we may go", "31 february", "on 2031-01-01", "1234"])
 def test_what_names_no_day_until_today(text: str) -> None:
     assert days_named(text, date(2026, 3, 20)) == []
+
+
+def said_of_links(body: str) -> list[Statement]:
+    """What a note says of the notes that it links."""
+    names = [link.target.removesuffix(".md") for link in find_links(body)]
+    older = [
+        LinkCandidate(f"notes/{name}.md", name, name, 0.1, 5, created="2026-03-04")
+        for name in names
+    ]
+    note = Note("n.md", "1", "News", body, created="2026-03-20T10:00:00")
+    return statements(note, older, [0.1] * len(older), document_frequency=lambda word: 2, total=64)
+
+
+@pytest.mark.parametrize(
+    ("body", "relation"),
+    [
+        ("This replaces [[Boiler]].", "supersedes"),
+        ("This replaces what [[Boiler]] says: it is too warm.", "supersedes"),
+        ("What [[Boiler]] says is wrong.", "contradicts"),
+        ("So this supersedes [[Friday review]].", "supersedes"),
+        ("[[Friday review]] is superseded.", "supersedes"),
+        ("[[Seat height]] is wrong: it is 72 cm.", "contradicts"),
+        ("[[Seat height]] is no longer valid.", "supersedes"),
+        ("Instead of [[Friday review]] we take a walk.", "supersedes"),
+        ("Correction to [[Opening date]]: it is 15 May.", "contradicts"),
+        ("Nobody came on Monday, so this supersedes [[Friday review]].", "supersedes"),
+        ("So [[Deck oven plan]] is dead, we take a used one.", "supersedes"),
+        ("So point two of [[Deck oven|the oven]] is wrong.", "contradicts"),
+        ("The figure in [[Seat height]] was wrong.", "contradicts"),
+        ("My order ([[Order of the stories]]) is wrong: the clock comes last.", "contradicts"),
+        ("[[Tank]], which is out of date, said otherwise.", "supersedes"),
+        ("- [[Tank]] is not valid anymore in the points 4 and 5", "supersedes"),
+        ("What I wrote in [[Tank]] is wrong.", "contradicts"),
+        ("This replaces my old plan in [[Spring]].", "supersedes"),
+        ("I take back what I wrote in [[Spring]].", "supersedes"),
+        ("This contradicts [[Spring]].", "contradicts"),
+        ("It confirms [[Spring]].", "supports"),
+        ("Das ersetzt [[Spring]].", "supersedes"),
+        ("[[Spring]] gilt nicht mehr.", "supersedes"),
+        ("这取代了[[烤箱决定]]。", "supersedes"),
+        ("[[烤箱决定]]作废，我们买二手的。", "supersedes"),
+        ("[[Anika's list]] was never hers, she says.", "contradicts"),
+        ("[[Opening date]] moved to 15 June.", "supersedes"),
+        ("[Seat height](Seat%20height.md) is wrong.", "contradicts"),
+        ("So (a) in [[Where from]] is wrong & the supers are innocent.", "contradicts"),
+        ("I've crossed the price off the list in [[Spring]].", "supersedes"),
+    ],
+)
+def test_a_link_that_is_the_subject_or_the_object_of_a_cue_is_spoken_of(
+    body: str, relation: str
+) -> None:
+    [statement] = said_of_links(body)
+    assert (statement.relation, statement.pointer, statement.sure) == (relation, "link", True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "See [[Budget 2026]]. The kettle in the kitchen is broken and no longer works.",
+        "I am reading [[Dune]]. My knee was wrong again after the long run.",
+        "We no longer have time for the garden, as [[Project A]] takes the weekends.",
+        "[[Mia]] moved to Berlin with her two cats.",
+        "[[Piano practice]]: the metronome becomes 80 next week.",
+        "Our team replaced the server, and I drank [[Tea]].",
+        "Talked with [[Bob]] about the trip. He is no longer afraid.",
+        "[[Project A]]: the server was moved to the new rack.",
+        "[[Mia]] is no longer in Berlin.",
+        "[[Bob]] turns out to be a baker.",
+        "[[Bob]] was wrong about the weather.",
+        "The man from [[Berlin]] was wrong.",
+        "[[Ida]] said, that is wrong.",
+        "Bob replaces [[Alice]] in goal.",
+        "I replaced [[Bob]] at the till.",
+        "[[Emma]] contradicts [[Dune]] in every scene.",
+        "Lunch is replaced by [[Review]].",
+        "The old way is superseded by [[Review]].",
+        "[[Tea]] is nice. The team no longer uses the old server.",
+        "It has nothing to do with [[Bob]].",
+        "I told [[Mia]] the tram was cancelled.",
+        "[[Opening date|It]] was set last month. The kettle with its lid is wrong for induction.",
+        "[[Mia]] is dead tired.",
+        "[[Choir]] is cancelled this week.",
+        "In [[Berlin]] the museum is closed, the train was wrong.",
+        "[[Dune]] was dropped at the library.",
+        "This replaces the lamp next to [[Sofa]].",
+        "This replaces the filter of [[Boiler]].",
+        "[[Bob]] never was a friend of trams.",
+        "With [[Anna]] it is wrong to joke.",
+        "It was [[Mia]], not Bob, who was right.",
+    ],
+)
+def test_a_cue_about_something_else_or_about_a_person_changes_no_linked_note_unasked(
+    body: str,
+) -> None:
+    assert not [each for each in said_of_links(body) if each.sure]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "See [[Budget 2026]]. The kettle in the kitchen is broken and no longer works.",
+        "Our team replaced the server, and [[Tea]] helped.",
+        "[[Opening date|It]] was set last month. The kettle with its lid is wrong for induction.",
+        "We no longer have time for the garden, as [[Project A]] takes the weekends.",
+        "The man from [[Berlin]] was wrong.",
+    ],
+)
+def test_nothing_is_said_of_a_note_that_is_only_linked_nearby(body: str) -> None:
+    assert said_of_links(body) == []
+
+
+def test_a_link_leads_to_the_note_at_the_end_of_its_path() -> None:
+    rye = [
+        LinkCandidate(f"{folder}/Rye.md", "Rye", "Bread.", 0.1, 5, created="2026-03-04")
+        for folder in "ab"
+    ]
+
+    def older(body: str) -> list[int]:
+        note = Note("n.md", "1", "News", body, created="2026-03-20")
+        found = statements(note, rye, [0.1, 0.1], document_frequency=lambda word: 2, total=9)
+        return [each.older for each in found]
+
+    assert older("This replaces [[b/Rye]].") == [1]
+    assert older("This replaces [rye](../a/Rye.md).") == [0]
+    assert older("This replaces [[Rye]].") == []
