@@ -13,7 +13,6 @@ import argparse
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,7 +55,7 @@ def statements_in(gold: GoldVault, encoder: RememberingEncoder) -> Iterator[Said
             if vector is None:
                 continue
             older = near_notes(index, path, plain_text(note.body), vector, weighed)
-            frequency = partial(index.text.document_frequency, excluded=frozenset())
+            frequency = index.text.document_frequency
             total = index.notes.count()
             _, made = weigh(note, older, document_frequency=frequency, total=total, minimum=1.0)
             for said in made:
