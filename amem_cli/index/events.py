@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +38,8 @@ _SOURCE = _PATH.format("d.source", f"iif({_LOST_ITS_ID}, d.path, d.source)")
 _TARGET = _PATH.format("d.target", "d.target")
 # How the journal may name the note at a path.
 _KEYS = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
+_SOME = "SELECT value FROM json_each(?1)"
+_KEYS_OF_SOME = f"SELECT id FROM notes WHERE path IN ({_SOME}) AND id IS NOT NULL UNION {_SOME}"  # noqa: S608
 # If two notes have one id, nobody can tell which is meant.
 _SHARED = "SELECT id FROM notes WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
 _SUGGESTED = (
@@ -283,16 +285,18 @@ class IndexLinkHistory:
             for source, target, key, judge, strength, kept, *rest in self._file.rows(sql, (limit,))
         ]
 
-    def suggested(self, path: str | None = None) -> list[SuggestedLink]:
-        """What the last memory process of each note suggests, the strongest first: of and to a
-        note, or all. Some may be linked or rejected since.
+    def suggested(self, paths: Iterable[str] | None = None) -> list[SuggestedLink]:
+        """What the last memory process of each note suggests, the strongest first: of and to some
+        notes, or all. Some may be linked or rejected since.
 
         A note without an id is known by its path as long as it has the text that the process saw:
         with another text it may be another note.
         """
-        among = f" AND (s.source IN ({_KEYS}) OR s.target IN ({_KEYS}))" if path else ""
-        sql = f"{_SUGGESTED}{among} ORDER BY s.strength DESC, n.path, t.path"
-        rows = self._file.rows(sql, (path,) if path else ())
+        sql, values = _SUGGESTED, list[str]()
+        if paths is not None:
+            sql += f" AND (s.source IN ({_KEYS_OF_SOME}) OR s.target IN ({_KEYS_OF_SOME}))"
+            values = [json.dumps(list(paths))]
+        rows = self._file.rows(f"{sql} ORDER BY s.strength DESC, n.path, t.path", values)
         return [SuggestedLink(*row) for row in rows]
 
     def unlinked(self, path: str) -> set[str]:

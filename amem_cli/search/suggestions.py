@@ -55,7 +55,7 @@ def suggestions(
     """
     found: dict[Pair, OpenLink] = {}
     summary, names_one = _summaries(index, path), cache(is_linkable)
-    for link in index.link_history.suggested(path):
+    for link in index.link_history.suggested(None if path is None else [path]):
         one, other = summary(link.source), summary(link.target)
         if one is None or other is None or one is other or (other.private and not one.private):
             continue

@@ -22,6 +22,7 @@ from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import MemoryLink
 from amem_cli.search.read import note_named
+from amem_cli.search.search import search
 from amem_cli.search.suggestions import fresh_links, suggestions
 from tests.fakes.encoder import FakeEncoder
 from tests.hypothesis_profiles import examples
@@ -411,3 +412,25 @@ def test_whatever_happens_to_two_notes_a_suggestion_stands_or_is_settled(
                 own = {each for each in states.expected() if title in each}
                 assert shown(states.ports, states.path(title)) == own
         assert shown(rebuilt(states.root, states.ports)) == states.expected()
+
+
+def test_a_suggested_note_is_among_the_best_until_the_suggestion_is_rejected(
+    tmp_path: Path,
+) -> None:
+    write_note(tmp_path, "Cause.md", "The walrus is ill.\n")
+    write_note(tmp_path, "Effect.md", "Tickets are refunded until Friday.\n")
+    for number in range(30):
+        write_note(tmp_path, f"{number}.md", f"Number {number} is about bread and trams.\n")
+    ports = open_vault(tmp_path)
+    synchronise(ports)
+    embed_missing(ports, FakeEncoder())
+
+    def best() -> set[str]:
+        hits = search(ports.index, "ill walrus", encoder=FakeEncoder(), limit=2, neighbors=False)
+        return {hit.note.title for hit in hits}
+
+    assert best() != {"Cause", "Effect"}
+    suggest(ports, "Cause.md", "Effect.md")
+    assert best() == {"Cause", "Effect"}
+    unlink(ports, note_named(ports.index, "Cause"), note_named(ports.index, "Effect"))
+    assert best() != {"Cause", "Effect"}
