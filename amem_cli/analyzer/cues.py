@@ -56,6 +56,7 @@ _NEAREST_OF_A_TIME = 3
 # are right far more seldom.
 _OF_SUBJECTS: frozenset[Kind] = frozenset({"replaced", "refuted"})
 _LEAST_STRENGTH_OF_SUBJECT = 0.5
+_WORDS_OF_A_THING = 5
 _SMALL_NUMBER = re.compile(r"\d{1,2}")
 # A word is rare in so many notes, and in more if the vault is large.
 _NOTES_OF_A_RARE_WORD = 4.0
@@ -433,9 +434,10 @@ def _by_subject(
     choices = []
     for sentence, cue in unplaced:
         # What is replaced must be something that the older note speaks of.
+        thing = TOKEN.findall(_CLAUSE.split(sentence.folded[cue.end :])[0])[:_WORDS_OF_A_THING]
         if cue.acts and not any(
             one in theirs and not _SMALL_NUMBER.fullmatch(one)
-            for one in subject_stems(_CLAUSE.split(sentence.folded[cue.end :])[0])
+            for one in subject_stems(" ".join(thing))
         ):
             continue
         shares = any(

@@ -113,6 +113,11 @@ def test_a_cue_that_points_at_nothing_is_only_proposed_for_the_nearest_note() ->
     assert said("The Miwe came on Monday.", 0.9) == []
 
 
+def test_what_is_replaced_must_be_something_that_the_older_note_speaks_of() -> None:
+    assert said("We take the used one instead of the Miwe.", 0.8)
+    assert said("The Miwe bakes at 18 instead of 30, so we lost two hours.", 0.8) == []
+
+
 @pytest.mark.parametrize(
     ("text", "first", "last"),
     [
