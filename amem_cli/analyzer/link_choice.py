@@ -125,7 +125,7 @@ def _shared_pieces(pairs: set[str], text: str) -> list[str]:
 
 
 # Logistic regression over the pairs of fifteen hand-written vaults, half of whose notes carry their
-# owner's tags (training/README.md).
+# owner's tags (training/link_strength.py).
 _INTERCEPT = -5.49
 _WEIGHTS = {
     "first_term": 0.40,
@@ -200,9 +200,17 @@ def weigh(
 
 def strength(evidence: Evidence) -> float:
     """Estimated probability, 0..1, that a person would call the two notes related."""
+    features = link_features(evidence)
+    score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in features.items())
+    score += _FULL_TITLE_BONUS * evidence.mentioned
+    return 1 / (1 + math.exp(-score))
+
+
+def link_features(evidence: Evidence) -> dict[str, float]:
+    """What the strength of a link is computed from."""
     weights = [entry.weight for entry in evidence.shared[:2]] + [0.0, 0.0]
     days = _USUAL_DAYS if evidence.days is None else evidence.days
-    features = {
+    return {
         "first_term": weights[0],
         "second_term": weights[1],
         "terms": math.log1p(len(evidence.shared)),
@@ -215,9 +223,6 @@ def strength(evidence: Evidence) -> float:
         "tags": min(max(0.0, evidence.tags), _MOST_FOR_TAGS),
         "no_common_tag": float(evidence.tags < 0),
     }
-    score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in features.items())
-    score += _FULL_TITLE_BONUS * evidence.mentioned
-    return 1 / (1 + math.exp(-score))
 
 
 def _is_newer(candidate: LinkCandidate, note: Note) -> bool:
