@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences, straight
@@ -47,6 +47,7 @@ _MOST_CUES = 20
 _CLAUSE = re.compile(r"[,;:()–—]")
 # Not if it goes on with a pronoun: "[[…]]: it is wrong".
 _CLAUSE_END = re.compile(r"[,;:](?! (?:it|this|that|which|all of it|es|das|die|der)\b)")
+_THING = re.compile(r" (?:the|my|our|his|her|their) ((?:[\w-]+ ?){2,6})")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _NARROWED = re.compile(r"['’]|-\w")
 _QUOTATION_MARKS = '"“”„«»'
@@ -151,7 +152,7 @@ def statements(
         sentence = _Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES)))
         if not sentence.cues:
             continue
-        pointed = list(_named(sentence, titles, leads))
+        pointed = list(_named(sentence, titles, leads)) or _named_in_part(sentence, titles)
         if moment is not None and not any(each.sure for each in pointed):
             pointed = _by_time(sentence, candidates, moment.date()) or pointed
         found += pointed
@@ -322,31 +323,33 @@ class _Title(NamedTuple):
         pattern: finds it in a folded sentence: whole, or its beginning of three words or more; one
             of one word only within quotation marks. None if it has too few telling words.
         is_unmistakable: it names something that is written: a plan, a list, a date.
+        stems: of its telling words.
     """
 
     pattern: re.Pattern[str] | None
     is_unspaced: bool
     is_unmistakable: bool
+    stems: frozenset[str]
 
     @classmethod
     def of(cls, title: str) -> _Title:
-        folded = straight(title)
+        folded, stems = straight(title), subject_stems(title)
         tokens = TOKEN.findall(folded)
         is_note = _pattern("about", "document").search(folded) is not None
         if any(map(is_unspaced, tokens)):
             whole = re.compile(re.escape(folded)) if len(folded) >= 3 else None
-            return cls(whole, True, is_note)
+            return cls(whole, True, is_note, stems)
         telling = [not is_stopword(token) for token in tokens]
         if len(tokens) == 1 and sum(telling):
             quoted = re.compile(rf"(?<=[\"“„«]){re.escape(tokens[0])}(?=[\"”“»])")
-            return cls(quoted, False, is_note)
+            return cls(quoted, False, is_note, stems)
         if sum(telling) < 2:
-            return cls(None, False, is_note)
+            return cls(None, False, is_note, stems)
         forms = [tokens]
         if len(tokens) > 3 and sum(telling[:-1]) >= 2:
             forms.append(tokens[:-1])
         texts = (r"\W{1,3}".join(map(re.escape, form)) for form in forms)
-        return cls(re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)"), False, is_note)
+        return cls(re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)"), False, is_note, stems)
 
 
 def _speaks_of_title(folded: str, cue: Cue, title: _Title) -> Speaks:
@@ -372,6 +375,28 @@ def _speaks_of_title(folded: str, cue: Cue, title: _Title) -> Speaks:
             is_note = title.is_unmistakable or folded[: found.start()].endswith((*'"“„«',))
             return "surely" if is_note or _is_of_notes(folded, cue) else "perhaps"
     return "not"
+
+
+def _named_in_part(sentence: _Sentence, titles: Sequence[_Title]) -> list[Statement]:
+    """What a sentence says of the one note whose title has the words of what is replaced: "the
+    Sunday evening review" of "I review new notes on Sunday evening"."""
+    folded = sentence.folded
+    for cue in sentence.cues:
+        thing = _THING.match(folded, cue.end) if cue.acts and cue.kind in _OF_SUBJECTS else None
+        if thing is None:
+            continue
+        telling = list(takewhile(lambda word: not is_stopword(word[0]), TOKEN.finditer(thing[1])))
+        stems = {stem(word[0]) for word in telling}
+        meant = [
+            at
+            for at, title in enumerate(titles)
+            if stems <= title.stems and 2 * len(stems) >= len(title.stems)
+        ]
+        end = thing.start(1) + (telling[-1].end() if telling else 0)
+        verb = folded[cue.start : cue.end]
+        if len(stems) > 1 and len(meant) == 1 and _ends_there(folded, end, verb):
+            return [sentence.says(meant[0], cue, "title", sure=True)]
+    return []
 
 
 def _ends_there(folded: str, end: int, verb: str) -> bool:
