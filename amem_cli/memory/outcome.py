@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Described = TypeVar("Described", Note, Metadata)
 
 # Least strength by the evidence at which a model is asked about an older note at all.
-PLAUSIBLE = 0.06
+PLAUSIBLE = 0.03
 AskedFor = Literal["all", "context", "nothing"]
 
 

@@ -287,7 +287,7 @@ def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
     summary = ports.index.notes.summary(path)
     assert summary is not None
     assert provenance(ports.index.events.read(summary.key)).declined
-    outcome = process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
+    outcome = process_of(ports, ScriptedModel([metadata])).run(path, asked=True)
     assert old not in [link.path for link in outcome.links]
 
 
