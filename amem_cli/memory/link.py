@@ -61,6 +61,7 @@ _NOTE_BYTES = 1_000
 _EXCERPT_BYTES = 240
 _EXCERPT_BESIDE_CONTEXT = 120
 _CONTEXT_BYTES = 200
+_LINE_BYTES = 450
 _MOST_ADDED = 3
 _WEAKEST = 0.1
 _USUAL_STRENGTH = 0.5
@@ -216,7 +217,7 @@ def _candidate_line(name: str, candidate: LinkCandidate, with_labels: bool) -> s
     if not with_labels:
         return line
     labels = [quote_line(label, 48) for label in (*candidate.keywords[:6], *candidate.tags[:4])]
-    return f"{line} | {', '.join(labels)}" if labels else line
+    return quote_line(f"{line} | {', '.join(labels)}" if labels else line, _LINE_BYTES)
 
 
 def _about(context: str) -> str:

@@ -77,6 +77,7 @@ def test_adding_a_note_is_one_commit(amem: Program, repo: TestRepository) -> Non
 def test_a_link_that_follows_a_rename_is_not_told_as_a_link_of_the_new_note(
     amem: Program, repo: TestRepository
 ) -> None:
+    amem.environment["AMEM_EVOLUTION_LINKS"] = "eager"
     assert amem("add", DOUGH, "--title", "Dough", "--no-llm").code == 0
     assert amem("add", YEAST, "--title", "Yeast", "--no-llm").code == 0
     (repo.top / "notes/Dough.md").rename(repo.top / "notes/Paste.md")
@@ -112,6 +113,7 @@ def test_without_the_setting_git_is_left_to_the_user(amem: Program, repo: TestRe
 
 
 def test_undo_and_rm_are_commits(amem: Program, repo: TestRepository) -> None:
+    amem.environment["AMEM_EVOLUTION_LINKS"] = "eager"
     for title, text in (("Dough", DOUGH), ("Yeast", YEAST)):
         assert amem("add", text, "--title", title).code == 0
     assert amem("rm", "Dough").code == 0
