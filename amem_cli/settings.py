@@ -16,6 +16,8 @@ from amem_cli.errors import NotFoundError, SettingsError
 
 CONFIG_NAME = "config.toml"
 ENVIRONMENT_PREFIX = "AMEM_"
+# Later ones go first.
+_LAYERS = ("built-in", "user", "vault", "environment", "option")
 
 
 def _one_of(usual: str, *others: str) -> Any:
@@ -36,7 +38,8 @@ class Settings:
         encoder_model: a sentence-transformers name or folder.
         search_reranker: a sentence-transformers CrossEncoder that reads the best hits again, by
             name or folder; empty: none.
-        llm_backend: `llama.cpp`, `openai`, `ollama` or `none`.
+        llm_backend: `none`, `llama.cpp`, `openai` or `ollama`. If only a model is named, it is a
+            file, or one of the server that is named.
         llm_model: a GGUF file for `llama.cpp` (empty: the bundled one), a model name for a server.
         llm_sha256: digest that the GGUF file must have, hexadecimal; empty: any.
         llm_base_url: an OpenAI-compatible server, such as `http://127.0.0.1:11434/v1`.
@@ -49,6 +52,8 @@ class Settings:
             out, in any currency; 0: costs are not shown.
         evolution_mode: `auto`, `review` (changes of older notes wait for a person) or `off`.
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
+        evolution_links: how sure the analyzer must be of a link that it writes: `careful`, `usual`
+            or `eager`. Weaker links are suggested.
         evolution_max_links: most links that the machine adds to one note.
         evolution_candidates: how many near notes the model is shown.
         evolution_feedback: `on` (links that you keep and remove decide how sure the machine must be
@@ -67,7 +72,7 @@ class Settings:
     notes_dir: str = "notes"
     encoder_model: str = "all-MiniLM-L6-v2"
     search_reranker: str = ""
-    llm_backend: str = _one_of("llama.cpp", "openai", "ollama", "none")
+    llm_backend: str = _one_of("none", "llama.cpp", "openai", "ollama")
     llm_model: str = ""
     llm_sha256: str = ""
     llm_base_url: str = ""
@@ -80,6 +85,9 @@ class Settings:
     llm_price_output: float = _within(0, 1_000_000, usual=0.0)
     evolution_mode: str = _one_of("auto", "review", "off")
     evolution_settle_seconds: float = _within(0, 86_400, usual=60.0)
+    evolution_links: str = field(
+        default="usual", metadata={"choices": ("careful", "usual", "eager")}
+    )
     evolution_max_links: int = _within(0, 20, usual=5)
     evolution_candidates: int = _within(1, 30, usual=8)
     evolution_feedback: str = _one_of("on", "off")
@@ -197,9 +205,15 @@ def _field(key: str) -> Field[Any]:
 
 
 def load_settings(
-    vault_file: Path | None, user_file: Path, environment: Mapping[str, str]
+    vault_file: Path | None,
+    user_file: Path,
+    environment: Mapping[str, str],
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[Settings, dict[str, str]]:
     """The settings in force and, by dotted key, the layer that each comes from.
+
+    Args:
+        options: of a command, by field name; they go before all layers.
 
     Raises:
         SettingsError: a file is not TOML, or holds values that do not fit or contradict each other.
@@ -217,6 +231,10 @@ def load_settings(
         changes = {names[key]: checked_value(key, known[key], place=layer) for key in known}
         settings = replace(settings, **changes)
         origin.update(dict.fromkeys(known, layer))
+    options = options or {}
+    settings = replace(settings, **options)
+    origin.update({key_of(name): "option" for name in options})
+    settings = _with_backend_of_named_model(settings, origin)
     own = [getattr(settings, name) for name in names.values() if name.startswith("properties_")]
     if len(set(own)) < len(own):
         raise SettingsError(
@@ -229,6 +247,17 @@ def load_settings(
             hint="Change notes_dir or exclude.folders.",
         )
     return settings, origin
+
+
+def _with_backend_of_named_model(settings: Settings, origin: dict[str, str]) -> Settings:
+    """Not `none` if a layer above the one that says so names a model or a server."""
+    said = _LAYERS.index(origin["llm.backend"])
+    named = {"llm.model": settings.llm_model, "llm.base_url": settings.llm_base_url}
+    above = [key for key, value in named.items() if value and _LAYERS.index(origin[key]) > said]
+    if settings.llm_backend != "none" or not above:
+        return settings
+    origin["llm.backend"] = origin[above[0]]
+    return replace(settings, llm_backend="openai" if settings.llm_base_url else "llama.cpp")
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:

@@ -90,6 +90,9 @@ class _NoLinkHistory:
     def superseded(self, paths: Any = None) -> list[Any]:
         return []
 
+    def suggested(self, paths: Any = None) -> list[Any]:
+        return []
+
 
 class WithoutLinks:
     """An index in which no note is linked to another."""

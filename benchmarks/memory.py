@@ -17,6 +17,7 @@ measured. Figures come with the 95% interval of 2,000 bootstrap samples of notes
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import sys
@@ -25,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from memory_conversations import conversation_units
 from memory_gold import GoldVault, gold_vaults
@@ -45,6 +47,7 @@ from memory_wikilinks import described_vault, link_rows, linked_notes
 from remembered_vectors import RememberingEncoder
 from retrieval_data import Group, conversations
 
+from amem_cli.analyzer import link_choice
 from amem_cli.workspace.workspace import Workspace
 
 GOLD_PARTS = ("links", "metadata", "evolution", "questions", "cost")
@@ -101,13 +104,13 @@ class Benchmark:
         if not missing:
             return
         print(f"{design.name}, {gold.name} …", file=sys.stderr)
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, self._fitted_without(gold.name):
             vault = OpenVault(Path(folder) / "vault", design, self.encoder)
             if self.options.owner:
                 made = process_gold(vault, gold, Owner(vault, gold, self.options.owner))
                 gold, made = second_half(gold, made, vault.id_of)
             else:
-                made = process_gold(vault, gold)
+                made = process_gold(vault, gold, adopted=self.options.way == "adopted")
             if "links" in missing:
                 counted["links"] = link_units(gold, made)
             if "metadata" in missing:
@@ -124,6 +127,14 @@ class Benchmark:
             vault.close()
         self.encoder.save()
         self.save()
+
+    def _fitted_without(self, person: str) -> contextlib.AbstractContextManager[Any]:
+        """Links weighed as other people's notes suggest."""
+        if self.options.strengths is None:
+            return contextlib.nullcontext()
+        fitted = json.loads(self.options.strengths.read_text(encoding="utf-8"))[person]
+        own = {"_INTERCEPT": fitted["intercept"], "_WEIGHTS": fitted["weights"]}
+        return patch.multiple(link_choice, **own)
 
     def wikilinks(self, folder: Path, chosen: Sequence[Design]) -> None:
         """Count how people's own links of one source are found again by each design."""
@@ -255,6 +266,10 @@ def main() -> None:
     parser.add_argument("--owner", type=int, default=0, metavar="N",
                         help="after every N notes the owner decides on the links; only those"
                         " of the second half count")  # fmt: skip
+    parser.add_argument("--way", choices=("added", "adopted"), default="added",
+                        help="process each note when it is added, or all in the end")  # fmt: skip
+    parser.add_argument("--strengths", type=Path,
+                        help="weights fitted without each person, by link_strength.py")  # fmt: skip
     parser.add_argument("--examples", type=int, default=0, help="so many of each loss")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--output", type=Path, help="file for all that was counted, as JSON")

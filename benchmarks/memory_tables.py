@@ -46,11 +46,17 @@ FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
         ("look-alikes", "negatives", mean(0)),
         ("orphans", "orphans", mean(0)),
         ("a note", "pairs", mean(1)),
+        ("or suggested", "pairs", column_share(6, 2)),
+        ("suggested", "pairs", mean(7)),
     ],
-    "metadata": _means(
-        "labels",
-        {"keyword F1": 0, "kw. soft": 1, "tag F1": 2, "tag soft": 3, "context": 4, "title": 5},
-    ),
+    "metadata": [
+        *_means(
+            "labels",
+            {"keyword F1": 0, "kw. soft": 1, "tag F1": 2, "tag soft": 3, "context": 4, "title": 5},
+        ),
+        ("kw. precise", "labels", column_share(6, 7)),
+        ("tags precise", "labels", column_share(8, 9)),
+    ],
     "evolution": [
         *FOUND_PAIRS,
         ("kept", "kept", mean(0)),
@@ -75,7 +81,7 @@ FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
         *_means("asked", {"found@5": 0, "found@10": 1, "found@5+n": 2}),
     ],
 }
-COUNTS = {"calls", "tokens", "written", "model s", "all s", "a note", "replaced"}
+COUNTS = {"calls", "tokens", "written", "model s", "all s", "a note", "suggested", "replaced"}
 REQUESTS: list[tuple[str, Measure]] = [
     ("calls", mean(0)),
     ("tokens", mean(1)),

@@ -11,7 +11,7 @@ from memory_scores import key_of, matches, paired
 from memory_vault import FURTHER, MadeVault, OpenVault, Step
 
 MADE = "made"
-REPLACED = re.compile(r"^(\w+): (.*); .* wrote it instead$")
+REPLACED = re.compile(r"^(\w+): (.*); (?:.* wrote it instead|it is left empty)$")
 DETAIL = re.compile(r"^“[^”]*” is |: .*$")
 
 # What it is about, the verdict, the case in a few words.

@@ -18,19 +18,23 @@ DEPTHS = (5, 10)
 
 def link_units(gold: GoldVault, made: MadeVault) -> dict[str, Rows]:
     """`pairs`, a row a later note: hits, predicted, wanted, strong hits, strong wanted, relation
-    right; `negatives`, a row a pair; `orphans`, a row a note."""
+    right, hits written or suggested, suggested; `negatives`, a row a pair; `orphans`, a row a
+    note."""
     said = {paired(*ends): relation for ends, relation in made.links.items()}
     wanted = {paired(link.source, link.target): link for link in gold.links}
     later = {paired(link.source, link.target): link.source for link in gold.links}
     later |= {paired(*ends): ends[0] for ends in made.links}
+    suggested = {paired(*ends): ends[0] for ends in made.suggested}
     pairs: Rows = []
     for note in gold.notes:
         own = {ends for ends in said if later[ends] == note}
         due = {ends: link for ends, link in wanted.items() if later[ends] == note}
         strong = {ends for ends, link in due.items() if link.strong}
         right = [ends for ends in own & set(due) if said[ends] == due[ends].relation]
+        weaker = {ends for ends, source in suggested.items() if source == note} - set(said)
         counts = len(own & set(due)), len(own), len(due), len(own & strong), len(strong)
-        pairs.append([float(each) for each in (*counts, len(right))])
+        offered = len((own | weaker) & set(due)), len(weaker)
+        pairs.append([float(each) for each in (*counts, len(right), *offered)])
     negatives = [[float(paired(*ends) in said)] for ends in gold.negatives]
     linked = {end for ends in said for end in ends}
     return {
@@ -42,7 +46,8 @@ def link_units(gold: GoldVault, made: MadeVault) -> dict[str, Rows]:
 
 def metadata_units(gold: GoldVault, made: MadeVault, encoder: Encoder) -> dict[str, Rows]:
     """`labels`, a row a note as it was when the process had seen it: F1 of keywords exact and
-    soft, of tags exact and soft, cosine of context and of title to the gold context."""
+    soft, of tags exact and soft, cosine of context and of title to the gold context, then keywords
+    found and said, tags found and said."""
     rows: Rows = []
     for step in made.steps:
         note, said = gold.notes[step.note], step.outcome.metadata
@@ -56,6 +61,10 @@ def metadata_units(gold: GoldVault, made: MadeVault, encoder: Encoder) -> dict[s
                 label_f1(said.tags, note.tags, soft=True),
                 alike[2] if said.context else 0.0,
                 alike[1],
+                float(matches(said.keywords, note.keywords)),
+                float(len(said.keywords)),
+                float(matches(said.tags, note.tags)),
+                float(len(said.tags)),
             ]
         )
     return {"labels": rows}
@@ -132,7 +141,10 @@ def cost_units(steps: tuple[Step, ...]) -> dict[str, Rows]:
     for step in steps:
         use = step.outcome.use
         counts = use.calls, use.prompt_tokens, use.answer_tokens
-        replaced = sum("analyzer" in problem for problem in step.outcome.problems)
+        replaced = sum(
+            problem.endswith((" wrote it instead", " left empty"))
+            for problem in step.outcome.problems
+        )
         rows.append([*map(float, counts), use.seconds, step.seconds, float(replaced)])
     units = {"notes": rows}
     for name in sorted({each.step for step in steps for each in step.exchanges}):

@@ -17,7 +17,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import Outcome
-from amem_cli.memory.process import WEIGHED_FOR_EACH_SHOWN
+from amem_cli.memory.steps import WEIGHED_FOR_EACH_SHOWN
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.search.search import search
 from amem_cli.vault.file_state import SystemClock
@@ -87,11 +87,13 @@ class MadeVault:
 
     Attributes:
         links: relation by source and target, as they stand at the end.
+        suggested: source and target of what each note's own step suggested.
         described: what the notes hold at the end.
     """
 
     steps: tuple[Step, ...]
     links: Mapping[tuple[str, str], str]
+    suggested: frozenset[tuple[str, str]]
     described: Mapping[str, GoldNote]
 
 
@@ -200,17 +202,25 @@ def process(vault: OpenVault, note_id: str) -> Step:
 
 
 def process_gold(
-    vault: OpenVault, gold: GoldVault, after: Callable[[Step], None] | None = None
+    vault: OpenVault,
+    gold: GoldVault,
+    after: Callable[[Step], None] | None = None,
+    *,
+    adopted: bool = False,
 ) -> MadeVault:
     """Add every note at its time and let the process think about it.
 
     Args:
         after: called with each step.
+        adopted: all notes are there before the first is processed.
     """
     steps = []
+    if adopted:
+        for note in gold.notes.values():
+            vault.add(note.id, NewNote(note.content, title=note.title, created=note.created))
     for note in gold.notes.values():
-        new = NewNote(note.content, title=note.title, created=note.created)
-        vault.add(note.id, new)
+        if not adopted:
+            vault.add(note.id, NewNote(note.content, title=note.title, created=note.created))
         due = [case for case in gold.cases if case.trigger == note.id and not case.no_change]
         before = {case.target: _context(vault, case.target) for case in due}
         step = process(vault, note.id)
@@ -230,7 +240,10 @@ def process_gold(
             tags=summary.tags,
             context=summary.context,
         )
-    return MadeVault(tuple(steps), vault.links(), described)
+    suggested = {
+        (step.note, vault.id_of[link.path]) for step in steps for link in step.outcome.suggested
+    }
+    return MadeVault(tuple(steps), vault.links(), frozenset(suggested), described)
 
 
 def _context(vault: OpenVault, note_id: str) -> str:

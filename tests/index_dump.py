@@ -27,6 +27,7 @@ def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]
         "stand_ins": rows("SELECT text_hash, note FROM stand_ins"),
         "superseded": rows("SELECT source, target, relation FROM superseded"),
         "decisions": rows("SELECT * FROM decisions"),
+        "suggestions": rows("SELECT * FROM suggestions"),
     }
     for table, columns in (
         ("names", "key, alias"),

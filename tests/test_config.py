@@ -28,6 +28,29 @@ def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("variables", "backend", "layer"),
+    [
+        ({"AMEM_LLM_MODEL": "a.gguf"}, "llama.cpp", "environment"),
+        (
+            {"AMEM_LLM_MODEL": "a", "AMEM_LLM_BASE_URL": "http://[::1]:1/v1"},
+            "openai",
+            "environment",
+        ),
+        ({"AMEM_LLM_MODEL": "a.gguf", "AMEM_LLM_BACKEND": "none"}, "none", "environment"),
+        ({"AMEM_LLM_MODEL": "a", "AMEM_LLM_BACKEND": "ollama"}, "ollama", "environment"),
+        ({}, "none", "vault"),
+    ],
+)
+def test_a_model_that_is_named_where_none_was_chosen_is_used(
+    tmp_path: Path, variables: dict[str, str], backend: str, layer: str
+) -> None:
+    vault = tmp_path / "vault.toml"
+    vault.write_text('[llm]\nbackend = "none"\nmodel = "left.gguf"\n')
+    settings, origin = load_settings(vault, tmp_path / "user.toml", variables)
+    assert (settings.llm_backend, origin["llm.backend"]) == (backend, layer)
+
+
+@pytest.mark.parametrize(
     ("key", "text"),
     [
         ("llm.backend", "magic"),

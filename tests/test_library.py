@@ -25,7 +25,7 @@ def test_metadata_is_written_where_none_is_given(memory: AgenticMemorySystem) ->
     note = memory.read(memory.add_note("Deep learning neural networks recognise images of cats."))
     assert note is not None
     assert note.content == "Deep learning neural networks recognise images of cats."
-    assert note.keywords and note.tags and note.context
+    assert note.keywords
     assert note.context != "General"
 
 
@@ -35,7 +35,6 @@ def test_given_metadata_is_kept_and_the_rest_is_written(memory: AgenticMemorySys
     )
     assert partial is not None
     assert partial.keywords == ["neural networks"]
-    assert partial.tags and partial.context
     manual = memory.read(
         memory.add_note(
             content="Machine learning project notes",
@@ -58,7 +57,8 @@ def test_search_finds_with_metadata_and_agentic_search_brings_neighbours(
     memory: AgenticMemorySystem,
 ) -> None:
     first = memory.add_note("Lamination of croissant dough needs butter at 14 degrees.")
-    second = memory.add_note("The croissant dough tore in lamination: butter at 10 degrees breaks.")
+    text = "The croissant dough tore in lamination: butter at 10 degrees breaks."
+    second = memory.add_note(text, links=[first])
     for text in ("Walrus colonies rest on ice.", "The train was late again.", "Chess openings."):
         memory.add_note(text)
     hits = memory.search("croissant", k=2)
@@ -112,7 +112,7 @@ def test_a_note_that_supersedes_another_evolves_it(memory: AgenticMemorySystem) 
     )
     note = memory.read(old)
     assert note is not None
-    assert "replaced" in note.context
+    assert "now replaces the sourdough workshop" in note.context
     assert note.evolution_history[0]["changes"][0]["field"] == "context"
     (best,) = memory.search("sourdough workshop on Saturday morning in the old bakery", k=1)
     assert best["id"] != old
@@ -223,3 +223,16 @@ def test_changed_settings_are_taken_up_and_broken_ones_are_told(
     assert len(memory.memories) == 2
     memory.add_note("Mud is cold.", title="Mud")
     assert (tmp_path / "vault/notes/Mud.md").is_file()
+
+
+def test_what_is_suggested_stands_beside_the_links(
+    memory: AgenticMemorySystem,
+) -> None:
+    first = memory.add_note("Croissant dough needs butter at 14 degrees.")
+    second = memory.add_note("The croissant dough tore in the oven of the old bakery.")
+    for memory_id, other in ((first, second), (second, first)):
+        note = memory.read(memory_id)
+        assert note is not None and (note.links, note.suggested) == ([], [other])
+    memory.update(second, links=[first])
+    note = memory.read(second)
+    assert note is not None and (note.links, note.suggested) == ([first], [])

@@ -14,7 +14,7 @@ TOP = Path(__file__).parents[1]
 PAGE = (TOP / "docs" / "python.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 SAID = (
-    r"\[.+\] \[.+\] .+\nTrue\n[01]\.\d+ .*\n[01]\.\d+ .*\n",
+    r"\[.+\]\nTrue\n[01]\.\d+ .*\n[01]\.\d+ .*\n",
     r"<AgenticMemorySystem vault='.*agent-memory'>\n",
     r"1 memories\n\d{14} 202503021500 Notes of the meeting about the first quarter\.\n",
     r"the note is empty\n",

@@ -1,41 +1,36 @@
 """The analyzer's decision about links: to which candidates, how strongly, with which reason.
 
-No language model is asked. Of older notes it changes only what the new note says in so many words:
-that it takes their place. Labels that two notes could share say nothing about a change of meaning;
-adding them was wrong far more often than right (docs/memory.md).
+No language model is asked. Of older notes it changes only what the new note says in so many words
+(`cues`). Labels that two notes could share say nothing about a change of meaning; adding them was
+wrong far more often than right (docs/memory.md).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from amem_cli.analyzer.cues import Statement, statements
 from amem_cli.analyzer.link_evidence import (
     DocumentFrequency,
     Evidence,
     LinkCandidate,
     SharedTerm,
     gather_evidence,
-    mentions_title,
-    searchable,
 )
-from amem_cli.data import table
-from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
+from amem_cli.data import table, word_set
+from amem_cli.journal.link_decisions import Evolution
+from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.words import (
-    TOKEN,
     UNSPACED_RUN,
     detect_language,
     fold,
-    is_stopword,
     is_unspaced,
-    sentences,
-    stem,
-    words,
+    subject_stems,
 )
-from amem_cli.markdown.plain_text import prose, without_quotes
-from amem_cli.notes.note import SUPERSEDING, MemoryLink, Note, Relation
+from amem_cli.notes.note import MemoryLink, Note
 
 _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
@@ -47,23 +42,32 @@ def phrases_in(language: str) -> dict[str, str]:
     return by_language.get(language, by_language["en"])
 
 
-def link_reason(
-    note: Note, candidate: LinkCandidate, evidence: Evidence, relation: Relation
-) -> str:
+def link_reason(note: Note, candidate: LinkCandidate, evidence: Evidence) -> str:
     """One sentence, in the note's language, that says what speaks for the link."""
     phrases = phrases_in(detect_language(note.body))
     title = _quotable(candidate.title)
-    if relation in ("supersedes", "contradicts"):
-        return phrases[relation].format(title)
     if evidence.mentioned:
         return phrases["mentions"].format(title)
-    terms = _telling_terms(evidence.shared, fold(note.body), fold(candidate.text))
+    own, other = (
+        fold(f"{each.title}\n{text}")
+        for each, text in ((note, note.body), (candidate, candidate.text))
+    )
+    terms = _telling_terms(evidence.shared, own, other)
     if terms:
         return phrases["both_speak"].format(_enumerated(terms, phrases))
     shared_tags = [f"#{tag}" for tag in note.tags if tag in candidate.tags][:2]
     if shared_tags:
         return phrases["tagged"].format(_enumerated(shared_tags, phrases))
     return phrases["close"].format(title)
+
+
+def statement_reason(note: Note, title: str, said: Statement) -> str:
+    """One sentence, in the note's language, that says what the note says of an older one, and by
+    which words."""
+    phrases = phrases_in(detect_language(note.body))
+    phrase = phrases["settles" if said.relation == "related" else said.relation]
+    sentence = phrase.format(_quotable(title))
+    return f"{sentence[:-1]} (“{_quotable(said.words)}”){sentence[-1]}" if said.words else sentence
 
 
 def _quotable(title: str) -> str:
@@ -79,11 +83,32 @@ def _telling_terms(shared: Sequence[SharedTerm], own: str, other: str) -> list[s
     telling = [entry.term for entry in shared if entry.term.kind != "everyday"]
     pairs = {term.word for term in telling if is_unspaced(term.word)}
     if not pairs:
-        return [term.written for term in telling[:_TERMS_IN_REASON]]
+        return _whole_names([term.written for term in telling], own, other)
     spaced = [term.written for term in telling if term.word not in pairs]
     pieces = sorted(_shared_pieces(pairs, own[:_TEXT_IN_REASON]), key=lambda piece: -len(piece))
     common = [piece for piece in pieces if piece in other]
     return (spaced + common)[:_TERMS_IN_REASON]
+
+
+def _whole_names(terms: Sequence[str], own: str, other: str) -> list[str]:
+    """The first terms; those that stand side by side in both texts are one: “Arthur Heale”."""
+    names: list[str] = []
+    for term in terms[: 2 * _TERMS_IN_REASON]:
+        for at, name in enumerate(names):
+            pairs = (f"{name} {term}", f"{term} {name}")
+            whole = next((pair for pair in pairs if _is_in_both(fold(pair), own, other)), None)
+            if whole is not None and not any(map(str.isdigit, whole)):
+                names[at] = whole
+                break
+        else:
+            if len(names) < _TERMS_IN_REASON:
+                names.append(term)
+    return names
+
+
+def _is_in_both(phrase: str, own: str, other: str) -> bool:
+    found = re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)")
+    return all(found.search(text[:_TEXT_IN_REASON]) for text in (own, other))
 
 
 def _shared_pieces(pairs: set[str], text: str) -> list[str]:
@@ -99,36 +124,54 @@ def _shared_pieces(pairs: set[str], text: str) -> list[str]:
     return list(pieces)
 
 
-# Logistic regression over three hand-written vaults, look-alike pairs counted threefold.
-_INTERCEPT = -4.1
+# Logistic regression over the pairs of fifteen hand-written vaults, half of whose notes carry their
+# owner's tags (training/link_strength.py).
+_INTERCEPT = -5.49
 _WEIGHTS = {
-    "first_term": 0.55,
-    "second_term": 0.45,
-    "title": 0.28,
-    "mutual": 1.6,
-    "cosine": 0.1,
-    "support": 0.24,
-    "tags": 0.44,
-    "no_common_tag": -0.95,
+    "first_term": 0.40,
+    "second_term": 0.38,
+    "terms": 0.95,
+    "title": 0.20,
+    "mutual": 0.48,
+    "cosine": 0.35,
+    "similarity": 1.89,
+    "support": 0.28,
+    "recency": 1.19,
+    "tags": 0.16,
+    "no_common_tag": -0.71,
 }
+_DAYS_OF_RECENCY = 14.0
+_USUAL_DAYS = 30.0
 # Seldom seen in those vaults. In people's own notes, of the titles of others that occur in a text,
 # three in four are links.
 _FULL_TITLE_BONUS = 2.5
-_MOST_FOR_TAGS = 1.5
-# Of a note that the new one says it replaces.
-_STRENGTH_OF_REPLACED = 0.8
+_MOST_FOR_TAGS = 6.0
+# Of a note of which the new one surely says something: of those it changes, so many are right.
+_STRENGTH_OF_SAID = 0.8
 
 
-def link_suggestions(
+class Weighed(NamedTuple):
+    """What the analyzer makes of the candidates.
+
+    Attributes:
+        links: those strong enough, the strongest first, each with a sentence as its reason.
+        said: what the note says of candidates in so many words. If that is sure, its link is to be
+            written, whatever its strength.
+    """
+
+    links: list[MemoryLink]
+    said: list[Statement]
+
+
+def weigh(
     note: Note,
     candidates: Sequence[LinkCandidate],
     *,
     document_frequency: DocumentFrequency,
     total: int,
-    limit: int = 4,
-    minimum: float = USUAL_MINIMUM,
-) -> list[MemoryLink]:
-    """The links that the evidence carries, the strongest first, each with a sentence as its reason.
+    minimum: float,
+) -> Weighed:
+    """The links that the evidence carries, and what the note says of older ones.
 
     Args:
         candidates: the older notes nearest to the note by any kind of search, 10 to 30 of them.
@@ -137,172 +180,140 @@ def link_suggestions(
             notes related.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
-    # What a note quotes is said by somebody else, so it replaces nothing.
-    own_words = sentences(prose(without_quotes(note.body)))
-    named = _replaced_titles([older.title for older in candidates], own_words)
-    # Nothing takes the place of a note that was written later.
-    replaced = {i for i in named if not _is_newer(candidates[i], note)}
-    scores = [
-        max(strength(entry), _STRENGTH_OF_REPLACED * (i in replaced))
-        for i, entry in enumerate(evidence)
-    ]
-    made = []
-    for i in sorted(range(len(scores)), key=lambda i: -scores[i])[:limit]:
-        if scores[i] >= minimum:
-            older = candidates[i]
-            relation: Relation = "supersedes"
-            if i not in replaced:
-                relation = _relation(note, older, own_words, evidence[i], document_frequency, total)
-            reason = link_reason(note, older, evidence[i], relation)
-            made.append(MemoryLink(older.path, relation, reason, round(scores[i], 2)))
-    return made
+    scores = [strength(entry) for entry in evidence]
+    found = statements(note, candidates, scores, document_frequency=document_frequency, total=total)
+    # Nothing takes the place of a note that was written later, or judges it.
+    said = [each for each in found if not _is_newer(candidates[each.older], note)]
+    sure = {each.older: each for each in said if each.sure}
+    scores = [max(score, _STRENGTH_OF_SAID * (at in sure)) for at, score in enumerate(scores)]
+    links = []
+    for at in sorted(range(len(scores)), key=lambda at: -scores[at]):
+        older = candidates[at]
+        if at in sure:
+            reason = statement_reason(note, older.title, sure[at])
+            links.append(MemoryLink(older.path, sure[at].relation, reason, round(scores[at], 2)))
+        elif scores[at] >= minimum:
+            reason = link_reason(note, older, evidence[at])
+            links.append(MemoryLink(older.path, "related", reason, round(scores[at], 2)))
+    return Weighed(links, said)
 
 
 def strength(evidence: Evidence) -> float:
     """Estimated probability, 0..1, that a person would call the two notes related."""
-    weights = [entry.weight for entry in evidence.shared[:2]] + [0.0, 0.0]
-    features = {
-        "first_term": weights[0],
-        "second_term": weights[1],
-        "title": min(evidence.title, 6.0),
-        "mutual": evidence.mutual,
-        "cosine": max(-2.0, min(evidence.cosine, 3.0)),
-        "support": evidence.support,
-        "tags": min(max(0.0, evidence.tags), _MOST_FOR_TAGS),
-        "no_common_tag": float(evidence.tags < 0),
-    }
+    features = link_features(evidence)
     score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in features.items())
     score += _FULL_TITLE_BONUS * evidence.mentioned
     return 1 / (1 + math.exp(-score))
 
 
+def link_features(evidence: Evidence) -> dict[str, float]:
+    """What the strength of a link is computed from."""
+    weights = [entry.weight for entry in evidence.shared[:2]] + [0.0, 0.0]
+    days = _USUAL_DAYS if evidence.days is None else evidence.days
+    return {
+        "first_term": weights[0],
+        "second_term": weights[1],
+        "terms": math.log1p(len(evidence.shared)),
+        "title": min(evidence.title, 6.0),
+        "mutual": evidence.mutual,
+        "cosine": max(-2.0, min(evidence.cosine, 3.0)),
+        "similarity": evidence.similarity,
+        "support": evidence.support,
+        "recency": math.exp(-days / _DAYS_OF_RECENCY),
+        "tags": min(max(0.0, evidence.tags), _MOST_FOR_TAGS),
+        "no_common_tag": float(evidence.tags < 0),
+    }
+
+
 def _is_newer(candidate: LinkCandidate, note: Note) -> bool:
-    return bool(candidate.created) and candidate.created > note.created
-
-
-def _relation(
-    note: Note,
-    candidate: LinkCandidate,
-    own_words: Sequence[str],
-    evidence: Evidence,
-    document_frequency: DocumentFrequency,
-    total: int,
-) -> Relation:
-    if _is_newer(candidate, note):
-        return "related"
-    for sentence in own_words:
-        # Only a sentence that names the older note says something of it.
-        named = evidence.mentioned and mentions_title(
-            candidate.title, searchable(sentence), document_frequency, total
-        )
-        if named or _paraphrases_title(candidate.title, sentence):
-            relation = _stance(candidate.title, sentence)
-            if relation is not None:
-                return relation
-    return "related"
-
-
-def _paraphrases_title(title: str, sentence: str) -> bool:
-    """Whether a sentence holds most of what a long title says, in whatever form and order."""
-    subject = {stem(word) for word in words(title) if not is_stopword(word)}
-    shared = subject & {stem(word) for word in words(sentence)}
-    return len(shared) >= 3 and 2 * len(shared) >= len(subject)
-
-
-# Letters on either side: what is called a sentence may be a whole note.
-_LOOKED_AT = 300
-_CLAUSE = re.compile(r"[,;:()–—]")
-_NEXT_WORD = re.compile(r"\s+(\w+)")
-_NARROWED = re.compile(r"['’]|-\w")
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile("".join(table("stance.toml")[name]))
-
-
-def _replaced_titles(titles: Sequence[str], sentences: Iterable[str]) -> set[int]:
-    """Which of the titles name what a sentence says in so many words is replaced, by position.
-
-    The whole title of two words or more follows the verb, and nothing that belongs to it follows
-    that. So the words may be everyday ones, which elsewhere are in a text by chance.
-    """
-    verbs = [
-        verb
-        for sentence in map(fold, sentences)
-        for verb in _pattern("replaces").finditer(sentence)
-        if not _is_doubted(sentence, verb)
-    ]
-    return {at for at, title in enumerate(titles) if verbs and _is_replaced(title, verbs)}
-
-
-def _is_replaced(title: str, verbs: Iterable[re.Match[str]]) -> bool:
-    tokens = TOKEN.findall(fold(title))
-    if any(map(is_unspaced, tokens)) or sum(not is_stopword(token) for token in tokens) < 2:
-        return False
-    named = re.compile(r"\W{1,3}".join(map(re.escape, tokens)) + r"(?!\w)")
-    return any(_is_object(named, verb) for verb in verbs)
-
-
-def _is_object(named: re.Pattern[str], verb: re.Match[str]) -> bool:
-    found = named.match(verb.string, verb.end())
-    if found is None:
-        return False
-    rest = verb.string[found.end() : found.end() + _LOOKED_AT]
-    if "lös" in verb[0]:
-        return _pattern("parted").match(rest) is not None
-    follows = _NEXT_WORD.match(rest)
-    if _NARROWED.match(rest):
-        return False
-    return follows is None or (
-        is_stopword(follows[1]) and not _pattern("narrowing").fullmatch(follows[1])
-    )
-
-
-def _stance(title: str, sentence: str) -> Relation | None:
-    """What a sentence that names another note says of it: that it is replaced, or wrong."""
-    folded = fold(sentence)
-    named = folded.rfind(" ".join(fold(title).split()))
-    for relation in SUPERSEDING:
-        for found in _pattern(relation).finditer(folded):
-            # "lunch is replaced by the review": not the review is.
-            until = min(max(named, 0), found.end() + _LOOKED_AT)
-            takes_its_place = _pattern("by").search(folded, found.end(), until) is not None
-            if not (takes_its_place or _is_doubted(folded, found)):
-                return relation
-    return None
-
-
-def _is_doubted(sentence: str, cue: re.Match[str]) -> bool:
-    """Whether a folded sentence denies, asks or supposes what it says with the cue."""
-    before = sentence[max(cue.start() - _LOOKED_AT, 0) : cue.start()]
-    after = sentence[cue.end() : cue.end() + _LOOKED_AT]
-    clause = _CLAUSE.split(before)[-1]
-    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)").endswith("?")
-    return (
-        asks
-        or _pattern("against").search(clause) is not None
-        or _pattern("denied").search(_CLAUSE.split(after)[0]) is not None
-        or _pattern("unless").search(before) is not None
-    )
+    """Whether the candidate was written later; of one moment, which the ids tell."""
+    theirs, own = moment_in(candidate.created), moment_in(note.created)
+    if theirs is None or own is None:
+        return theirs is not None
+    key = note.id or note.path
+    return (local_moment(theirs, None), candidate.key) > (local_moment(own, None), key)
 
 
 _LONGEST_CONTEXT = 240
+_SHORTEST_SAID = 40
+_LONGEST_SAID = 160
+# New words that a sentence needs to say what holds now.
+_TELLING_WORDS = 2
 
 
-def superseded_contexts(
-    note: Note, links: Sequence[MemoryLink], candidates: Sequence[LinkCandidate]
+def changed_contexts(
+    note: Note,
+    said: Sequence[Statement],
+    candidates: Sequence[LinkCandidate],
+    unclosed: Callable[[LinkCandidate], str],
 ) -> list[Evolution]:
-    """Contexts of the candidates that the links supersede, closed with a clause that says so."""
-    contexts = {candidate.path: candidate.context for candidate in candidates}
+    """Contexts of the candidates that the note speaks of, closed with what holds now in its own
+    words and its date; those of statements that are not sure wait for a person.
+
+    Args:
+        unclosed: the context of a candidate without what an earlier note closed it with.
+    """
     changes = []
-    for link in links:
-        context = contexts.get(link.target)
-        # One that names the new note already stays as it is.
-        if link.relation == "supersedes" and context and fold(note.title) not in fold(context):
-            form = phrases_in(detect_language(context))["superseded_since"]
-            closing = form.format(date=note.created[:10], title=_quotable(note.title))
-            closed = context.rstrip(" .。") + closing
-            if note.created and len(closed) <= _LONGEST_CONTEXT:
-                changes.append(Evolution(link.target, context=closed, reason=link.reason))
+    for each in said:
+        older = candidates[each.older]
+        context = _closed(older, unclosed(older), note, each) if note.created else ""
+        if context and context != older.context:
+            reason = statement_reason(note, older.title, each)
+            changes.append(Evolution(older.path, context, reason=reason, waits=not each.sure))
     return changes
+
+
+def _closed(older: LinkCandidate, base: str, note: Note, said: Statement) -> str:
+    """The context closed with what holds now; empty if there is nothing to say, or no room."""
+    base = base.rstrip(" .。")
+    phrases = phrases_in(detect_language(note.body))
+    date = note.created[:10]
+    form = phrases[f"now_{said.relation}"]
+    room = min(_LONGEST_SAID, _LONGEST_CONTEXT - len(base) - len(form.format(date=date, said="")))
+    news = " ".join(_news(older, said, room).replace("[[", "").replace("]]", "").split())
+    if news and room >= min(len(news), _SHORTEST_SAID):
+        quoted = _cut(news, room)
+        closing = "" if quoted in older.context else form.format(date=date, said=quoted)
+    # One that names the new note already stays as it is.
+    elif said.relation != "supersedes" or (base and fold(note.title) in fold(older.context)):
+        closing = ""
+    else:
+        closing = phrases["superseded_since"].format(date=date, title=_quotable(note.title))
+    if not closing or len(base) + len(closing) > _LONGEST_CONTEXT:
+        return ""
+    alone = closing.lstrip(" —")
+    return f"{base}{closing}" if base else f"{alone[:1].upper()}{alone[1:]}"
+
+
+def _cut(text: str, length: int) -> str:
+    """The text in so many letters, cut between words where there are blanks."""
+    if len(text) <= length:
+        return text
+    head = text[: length - 1]
+    blank = head.rfind(" ")
+    return f"{head[: blank if blank > len(head) // 2 else len(head)].rstrip(' ,;:，、；：')}…"
+
+
+def _news(older: LinkCandidate, said: Statement, room: int) -> str:
+    """The sentence with the cue, and the one after it if that says what holds now."""
+    known = subject_stems(f"{older.title} {said.words}") | word_set("time_words.txt")
+    new = [_new_words(text, known) for text in (said.sentence, said.behind, said.following)]
+    in_sentence, behind_cue, following = new
+    is_told = len(in_sentence) >= _TELLING_WORDS and said.sentence[-1] not in ":?"
+    # "The date I wrote in June is wrong." only announces what comes.
+    if is_told and (said.acts or behind_cue):
+        return said.sentence
+    numbers = {each for each in subject_stems(said.following) if each.isdecimal()}
+    if (
+        said.following
+        and said.following[-1] not in ":?"
+        and (len(in_sentence | following) >= _TELLING_WORDS or numbers)
+        and (following or numbers)
+    ):
+        both = f"{said.sentence} {said.following}"
+        return both if in_sentence and len(both) <= room else said.following
+    return said.sentence if is_told else ""
+
+
+def _new_words(text: str, known: frozenset[str]) -> set[str]:
+    return {word for word in subject_stems(text) - known if word.isalpha()}

@@ -8,15 +8,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from amem_cli.analyzer.analyzer import general_names
+from amem_cli.analyzer.earlier_notes import EarlierNotes
 from amem_cli.analyzer.keywords import candidate_phrases, is_everyday
 from amem_cli.data import word_set
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.text import search_terms
+from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.words import (
     TOKEN,
     cjk_bigrams,
@@ -138,7 +139,6 @@ def _unjoined(text: str) -> str:
 _MAX_TERMS = 120
 _RELATIVES = 3
 _RAREST = 4.0
-_A_HANDFUL = 8
 _KIND_WEIGHT = {"name": 1.25, "code": 1.2, "noun": 1.0, "word": 0.8, "cjk": 0.6, "everyday": 0.3}
 
 
@@ -151,7 +151,7 @@ class LinkCandidate:
         rank, reverse_rank: place of each among the other's nearest, 0 = nearest; None if it is not
             among those that were looked at.
         links: paths that the candidate is linked with, in either direction.
-        created: when it was made, as far as the index tells.
+        created: when it was made, as far as the index tells; see `moment_made`.
         key: its id, or its path if it has none.
     """
 
@@ -167,6 +167,7 @@ class LinkCandidate:
     created: str = ""
     links: frozenset[str] = frozenset()
     key: str = ""
+    aliases: tuple[str, ...] = ()
     private: bool = False
 
 
@@ -189,7 +190,8 @@ class Evidence:
         mutual: 0..1, 1 if each note is the other's nearest.
         support: how much the candidate's relatives among the candidates resemble the note too.
         tags: shared tags, the rarer the heavier; negative if both have tags and share none.
-            Those of the built-in list of general ones count among a handful of candidates only.
+        similarity: cosine of the vectors.
+        days: between the two notes; None if one of them has no date.
     """
 
     shared: tuple[SharedTerm, ...]
@@ -199,6 +201,8 @@ class Evidence:
     mutual: float
     support: float
     tags: float
+    similarity: float
+    days: float | None
 
 
 def rarity(notes: int, total: int) -> float:
@@ -260,6 +264,8 @@ def gather_evidence(
             else 1 / math.sqrt((1 + candidate.rank) * (1 + candidate.reverse_rank)),
             support=supports[i],
             tags=_shared_tags(note, candidate, candidates),
+            similarity=candidate.similarity,
+            days=_days_between(note.created, candidate.created),
         )
         for i, candidate in enumerate(candidates)
     ]
@@ -318,12 +324,18 @@ def _likeness(one: set[str], other: set[str]) -> float:
     return len(one & other) / math.sqrt(max(len(one), 8) * max(len(other), 8))
 
 
+def _days_between(one: str, other: str) -> float | None:
+    first, second = moment_in(one), moment_in(other)
+    if first is None or second is None:
+        return None
+    between = local_moment(first, None) - local_moment(second, None)
+    return abs(between.total_seconds()) / 86_400
+
+
 def _shared_tags(
     note: Note, candidate: LinkCandidate, candidates: Sequence[LinkCandidate]
 ) -> float:
-    # What half a vault may be about brings no two notes together, save in a vault of a handful.
-    ignored = general_names() if len(candidates) >= _A_HANDFUL else frozenset()
-    own, theirs = set(note.tags) - ignored, set(candidate.tags) - ignored
+    own, theirs = set(note.tags), set(candidate.tags)
     shared = own & theirs
     uses = Counter(tag for other in candidates for tag in other.tags)
     if not shared:
@@ -335,48 +347,79 @@ def _shared_tags(
 
 REVERSE_DEPTH = 12
 PHRASES = 12
+_MOST_NAMED = 16
 
 
 def near_notes(
-    index: MemoryIndex, path: str, text: str, vector: Vectors, limit: int
+    index: MemoryIndex,
+    path: str,
+    text: str,
+    vector: Vectors,
+    limit: int,
+    earlier: EarlierNotes | None = None,
+    named: Collection[str] = (),
 ) -> list[LinkCandidate]:
     """The notes nearest to one by meaning and by words, the nearest first.
 
-    `vector` is the note's enhanced embedding, shape (dimension,).
+    `vector` is the note's enhanced embedding, shape (dimension,). `earlier` are the notes that
+    count, by default all, and `named` the paths of those that are among the candidates however far
+    they are.
     """
+    earlier = earlier or EarlierNotes(index)
     # Notes that share rare words may be far apart in meaning, so both kinds of search count.
-    near = index.vectors.scores(vector, limit + 1)
+    near = earlier.nearest(vector, limit + 1)
     terms = [term for phrase in candidate_phrases(text, PHRASES) for term in search_terms(phrase)]
-    said = index.text.keyword_scores(list(dict.fromkeys(terms)), limit + 1)
+    wanted = list(dict.fromkeys(terms))
+    said = earlier.with_words(wanted, limit + 1)
     near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
+    further = sorted(set(named) - set(near) - earlier.absent)
+    near.update(index.vectors.scores(vector, len(further), further) if further else {})
     near.pop(path, None)
     order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
     candidates = []
     for rank, (other, similarity) in enumerate(order):
         summary = index.notes.summary(other)
         if summary is not None:
-            reverse = _reverse_rank(index, other, path, similarity) if rank < limit else None
-            candidates.append(_candidate(index, summary, similarity, rank, reverse))
+            reverse = None
+            if rank < limit:
+                reverse = _reverse_rank(index, other, path, similarity, earlier)
+            candidates.append(_candidate(index, summary, similarity, rank, reverse, earlier))
     return candidates
 
 
+def named_notes(
+    index: MemoryIndex, path: str, days: Collection[str], earlier: EarlierNotes
+) -> list[str]:
+    """Paths of the notes that a note links to in its text, or that were made on one of the days
+    (`2026-03-04`) that it names; at most 16."""
+    linked = {target for target, _ in index.links.outgoing(path)}
+    made_then = (each.path for each in index.notes.outlines() if earlier.made(each)[:10] in days)
+    return sorted({*linked, *(made_then if days else ())} - {path})[:_MOST_NAMED]
+
+
 def at_best(
-    index: MemoryIndex, summaries: Sequence[NoteSummary], vector: Vectors
+    index: MemoryIndex,
+    summaries: Sequence[NoteSummary],
+    vector: Vectors,
+    earlier: EarlierNotes | None = None,
 ) -> list[LinkCandidate]:
     """Notes with what speaks for a link to each, as if it and the other were the nearest to each
     other; which notes are that depends on the rest of the vault. `vector` is the other note's
     enhanced embedding, shape (dimension,)."""
+    earlier = earlier or EarlierNotes(index)
     paths = [summary.path for summary in summaries]
     near = index.vectors.scores(vector, len(paths), paths)
-    return [_candidate(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
+    return [_candidate(index, each, near.get(each.path, 0.0), 0, 0, earlier) for each in summaries]
 
 
-def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) -> int | None:
+def _reverse_rank(
+    index: MemoryIndex, other: str, path: str, similarity: float, earlier: EarlierNotes
+) -> int | None:
     """The place of the note among the other one's nearest, by their similarity."""
     vector = index.vectors.of_note(other)
     if vector is None:
         return None
-    nearest = index.vectors.scores(vector, REVERSE_DEPTH)
+    nearest = earlier.nearest(vector, REVERSE_DEPTH)
     closer = sum(
         cosine > similarity for each, cosine in nearest.items() if each not in (other, path)
     )
@@ -385,7 +428,12 @@ def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) 
 
 
 def _candidate(
-    index: MemoryIndex, note: NoteSummary, similarity: float, rank: int, reverse: int | None
+    index: MemoryIndex,
+    note: NoteSummary,
+    similarity: float,
+    rank: int,
+    reverse: int | None,
+    earlier: EarlierNotes,
 ) -> LinkCandidate:
     return LinkCandidate(
         path=note.path,
@@ -397,8 +445,9 @@ def _candidate(
         keywords=note.keywords,
         tags=note.tags,
         context=note.context,
-        created=note.made,
+        created=earlier.made(note),
         links=frozenset(linked_paths(index, note.path)),
         key=note.key,
+        aliases=note.aliases,
         private=note.private,
     )

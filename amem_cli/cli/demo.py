@@ -98,6 +98,13 @@ def _add_notes(workspace: Workspace, console: Console) -> list[Outcome]:
     from amem_cli.terminal.notes import show_outcome
 
     outcomes = []
+    if workspace.settings.llm_backend == "none":
+        console.print(
+            Styled(
+                "No language model is asked: amem's own analysis writes keywords, tags and links, "
+                "and no contexts."
+            )
+        )
     for number, note in enumerate(table("demo.toml")["notes"], 1):
         _heading(console, f"{number}. You add a note")
         title, content = note["title"], note["content"]
@@ -130,6 +137,7 @@ def _next_steps(console: Console, kept: Path | None) -> None:
         look,
         (f"{name} init ~/notes", "a vault of your own, with sample notes"),
         (f"{name} init FOLDER --adopt", "or from notes that you have"),
+        (f"{name} model list", "language models for contexts and more links; none is asked so far"),
         (f"{name} --help", "all commands"),
     )
     _heading(console, "What next")

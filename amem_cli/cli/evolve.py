@@ -39,6 +39,10 @@ def evolve(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show what would change; write nothing.")
     ] = False,
+    again: Annotated[
+        bool,
+        Option("--again", help="Make anew what amem wrote in these notes, also if you undid it."),
+    ] = False,
     limit: Annotated[int | None, Option(*LIMIT, min=1, help="Maximum number of notes.")] = None,
     llm: LlmOption = True,
 ) -> None:
@@ -48,8 +52,11 @@ def evolve(
 
         amem evolve
         amem evolve "Weekly review" --dry-run
+        amem evolve "Weekly review" --again
         amem evolve --all -k 100
     """
+    if again and not notes:
+        raise UsageError("name the notes to describe again", hint="amem evolve --again NOTE")
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
         queue = workspace.index.queue
@@ -57,10 +64,11 @@ def evolve(
             paths = [note.path for note in all_named(workspace, notes)]
         else:
             paths = queue.unprocessed() if everything else [note.path for note in queue.pending()]
-        paths = paths[:limit]
+        paths, rest = paths[:limit], paths[len(paths[:limit]) :]
         if not paths:
             _say_what_is_left(session, workspace.index)
-        code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
+        how = {"dry_run": dry_run, "asked": bool(notes), "again": again}
+        code = _evolve(session, workspace, paths, rest, **how)
     raise typer.Exit(code)
 
 
@@ -76,18 +84,26 @@ def _say_what_is_left(session: Session, index: MemoryIndex) -> None:
     if back := taken_back(index):
         named = " ".join(shlex.quote(on_one_line(path)) for path in back[:MOST_NAMED])
         more = f" … and {len(back) - MOST_NAMED} more" if len(back) > MOST_NAMED else ""
-        session.output.notice(f"to have made again what you took back: amem evolve {named}{more}")
+        session.output.notice(
+            f"to have made again what you took back: amem evolve --again {named}{more}"
+        )
 
 
 def _evolve(
-    session: Session, workspace: Workspace, paths: list[str], *, dry_run: bool, asked: bool
+    session: Session,
+    workspace: Workspace,
+    paths: list[str],
+    rest: list[str],
+    *,
+    dry_run: bool,
+    **how: bool,
 ) -> int:
     """Process notes and print each as it is done; returns the exit code."""
     from amem_cli.terminal.progress import EvolveReport, batch_progress
 
     report = EvolveReport(session.output, len(paths), dry_run)
     interrupted = False
-    with workspace.evolving(paths, asked=asked, dry_run=dry_run) as batch:
+    with workspace.evolving(paths, rest=rest, dry_run=dry_run, **how) as batch:
         report.begin()
         try:
             with batch_progress(session.output, batch) as hidden:

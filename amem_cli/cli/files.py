@@ -42,7 +42,7 @@ def ask_key(output: Output, prompt: str, keys: str) -> str:
         for candidate in (key, key.lower()):
             if candidate in tuple(keys):
                 return candidate
-        output.notice(f"press one of: {' '.join(keys)}")
+        output.notice(f"press one of: {' '.join(filter(str.isprintable, keys))}")
 
 
 def read_input(path: Path) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -56,6 +56,10 @@ def graph(
     ] = "cluster",
     theme: Annotated[Literal["light", "dark"], Option(help="Theme of a png map.")] = "light",
     dpi: Annotated[int, Option(help="Resolution of a png map.", min=40, max=600)] = 150,
+    suggested: Annotated[
+        bool,
+        Option("--suggested", help="Also draw, dotted, the links that amem suggests."),
+    ] = False,
     private: PrivateOption = None,
     force: Annotated[bool, Option("--force", help="Replace an existing canvas.")] = False,
 ) -> None:
@@ -80,7 +84,7 @@ def graph(
     # The other formats are made to be shown to others (docs/graph.md).
     with_private = form in ("text", "json") if private is None else private
     with session.workspace() as workspace:
-        view = _GraphView(session, workspace, form, output, with_private)
+        view = _GraphView(session, workspace, form, output, with_private, suggested)
         if as_map:
             view.write_map(colour, theme, dpi)
         elif form == "text":
@@ -125,6 +129,7 @@ class _GraphView:
     form: str
     output: Path | None
     private: bool
+    asked: bool
 
     def show(self, note: str | None, depth: int, limit: int) -> None:
         """The summary, or the tree around a note, as text."""
@@ -145,7 +150,7 @@ class _GraphView:
         everything = self.session.output.verbose
         if note is None:
             self._report_private()
-            overview = self.workspace.overview(private=self.private)
+            overview = self.workspace.overview(private=self.private, suggested=self.asked)
             show_overview(console, overview, everything=everything)
         else:
             network, root = self._network(note)
@@ -164,7 +169,8 @@ class _GraphView:
         if self.form == "html":
             self._deliver(self._page(network, clusters(network), focus=root), network)
             return
-        away = None if root is None else distances(network, root, depth)
+        reached = network if self.asked else replace(network, suggested=())
+        away = None if root is None else distances(reached, root, depth)
         network = network if away is None else part(network, away)
         if self.form == "json":
             document = graph_document(network)
@@ -242,7 +248,9 @@ class _GraphView:
     def _network(self, note: str | None) -> tuple[Graph, str | None]:
         """The network and the path of the note."""
         root = self.workspace.note(note).path if note is not None else None
-        network = self.workspace.network(private=self.private)
+        # Programs tell suggestions apart, and in a page a switch shows them.
+        suggested = self.asked or self.form in ("json", "html")
+        network = self.workspace.network(private=self.private, suggested=suggested)
         if root is not None and root not in network.nodes:
             raise NotFoundError(f"{root} is private", hint="--private includes it.")
         self._report_private()

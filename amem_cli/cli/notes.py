@@ -305,15 +305,18 @@ def link(
     source: SourceArgument = None,
     target: TargetArgument = None,
     relation: Annotated[
-        str,
-        Option(help="related, supports, contradicts, supersedes, example_of, part_of or causes."),
-    ] = "related",
+        str | None,
+        Option(
+            help="related (by default), supports, contradicts, supersedes, example_of, part_of or"
+            " causes."
+        ),
+    ] = None,
     reason: Annotated[str, Option(help="Why, for you to read later.")] = "",
 ) -> None:
     """Link two notes; the link is yours, and amem never removes it.
 
-    Linking again what amem linked makes the link yours. Notes that you do not name you choose from
-    a list.
+    Linking again what amem linked, or suggests, makes the link yours. Notes that you do not name
+    you choose from a list.
 
     Examples:
 
@@ -325,8 +328,12 @@ def link(
         other = named_or_picked(
             session, workspace, target, prompt="link to", admit=lambda note: note.path != one.path
         )
-        made = workspace.link(one, other, relation=cast("Relation", relation), reason=reason)
-    document = {"source": one.path, "target": other.path, "relation": relation, "made": made}
+        given = cast("Relation | None", relation)
+        made = workspace.link(one, other, relation=given, reason=reason)
+        records = workspace.index.link_history.records(one.path)
+    record = made or records.get((one.path, other.key)) or records.get((one.path, other.path))
+    document = {"source": one.path, "target": other.path, "made": made is not None}
+    document |= {"relation": record.relation if record else "related"}
     session.output.result(
         document, f"{one.title} → {other.title}" if made else "this link exists already"
     )
@@ -337,7 +344,9 @@ def unlink(
 ) -> None:
     """Remove a link from a note's properties; amem will not add it again.
 
-    Notes that you do not name you choose from a list.
+    A link that amem made the other way goes too. If amem only suggests the link, this rejects it.
+    Notes that you do not name you choose from a
+    list.
 
     Examples:
 

@@ -85,7 +85,7 @@ class Session:
         """
         from amem_cli.terminal.progress import batch_progress
 
-        with workspace.evolving(paths, **how) as batch, batch_progress(self.output, batch):
+        with workspace.evolving(paths, rest=(), **how) as batch, batch_progress(self.output, batch):
             return batch.all_outcomes()
 
     def synchronise(self, workspace: Workspace) -> None:

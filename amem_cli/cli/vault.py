@@ -58,7 +58,7 @@ def init(
     if adopt and notes:
         these = "this note" if notes == 1 else f"these {notes:,} notes"
         text += (
-            f"\n  gives {these} keywords, tags, a context and links where they lack them, and keeps"
+            f"\n  gives {these} keywords, tags and links where they lack them, and keeps"
             "\n  what you wrote; --dry-run only shows it, `amem undo --since today` takes it back"
         )
     session.output.result(document, text)

@@ -45,6 +45,11 @@ CREATE TABLE decisions(source TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT
 CREATE INDEX decisions_by_event ON decisions(event);
 CREATE INDEX decisions_by_path ON decisions(path);
 CREATE INDEX decisions_by_target ON decisions(target);
+CREATE TABLE suggestions(source TEXT NOT NULL, target TEXT NOT NULL, source_text TEXT NOT NULL,
+  target_text TEXT NOT NULL, relation TEXT NOT NULL, strength REAL NOT NULL,
+  reason TEXT NOT NULL, event TEXT NOT NULL,
+  PRIMARY KEY(source, target)) WITHOUT ROWID;
+CREATE INDEX suggestions_by_target ON suggestions(target);
 CREATE TABLE processed(text_hash TEXT NOT NULL, note TEXT NOT NULL,
   PRIMARY KEY(text_hash, note)) WITHOUT ROWID;
 CREATE TABLE stand_ins(text_hash TEXT NOT NULL, note TEXT NOT NULL,

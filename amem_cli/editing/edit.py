@@ -20,13 +20,16 @@ from amem_cli.index.sync import refresh, synchronise, text_hash
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.journal.provenance import is_worded
 from amem_cli.markdown.links import format_link
+from amem_cli.memory.outcome import ANALYZER
 from amem_cli.memory.plan import owned_link
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import RELATIONS, Note, Relation, body_bytes
+from amem_cli.search.suggestions import OpenLink, suggestions
 
 _CATEGORY = "category"
+_NAMED = "the note gets an id, by which a decision on its links is kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +159,20 @@ def link(
     source: NoteSummary,
     target: NoteSummary,
     *,
-    relation: Relation = "related",
+    relation: Relation | None = None,
     reason: str = "",
-) -> bool:
-    """Link a note to another as its owner; False if the owner's link exists.
+) -> LinkRecord | None:
+    """Link a note to another as its owner, as recorded; None if the owner's link exists.
 
-    A link that the machine made becomes the owner's, with its relation and reason unless new ones
-    are given. After an error nothing was written.
+    A link that the machine made or suggests becomes the owner's, with its relation and reason
+    unless new ones are given. After an error nothing was written.
+
+    Args:
+        relation: None is the machine's, or `related`.
     """
     if source.path == target.path:
         raise UsageError("a note cannot be linked to itself")
-    if relation not in RELATIONS:
+    if relation not in (None, *RELATIONS):
         raise UsageError(f"no relation {relation!r}", hint=f"One of: {', '.join(RELATIONS)}.")
     text = format_link(shortest_target(target.path, ports.index.names))
     with _draft(ports, source.path) as draft:
@@ -175,37 +181,89 @@ def link(
         owned = provenance_of(ports.index, source.key)
         made = owned_link(ports.index, draft.note, owned, target.path) if present else None
         if present and made is None:
-            return False
-        record = LinkRecord(target.key, target.path, text, relation, 1.0, reason, by="person")
-        if made is not None:
-            record = replace(
-                record,
-                target=made.target,
-                text=made.text,
-                relation=relation if reason or relation != "related" else made.relation,
-                reason=reason or made.reason,
-            )
+            return None
+        suggested = None if present else _suggestion(ports, source, target)
+        known = made or suggested
+        record = LinkRecord(
+            target=made.target if made else target.key,
+            path=target.path,
+            text=made.text if made else text,
+            relation=relation or (known.relation if known else "related"),
+            # The strength of a suggestion teaches how sure the machine must be.
+            strength=suggested.strength if suggested else 1.0,
+            reason=reason or (known.reason if known else ""),
+            by="person",
+        )
         event = new_event(ports, "edit", by="person", reason=reason, links=(record,))
-        if made is None:
-            draft.change({"links": [*links, text]}, event)
-        else:
+        if made is not None:
             draft.record(replace(event, links_before=(made,)))
-    return True
+            return record
+        if suggested is not None:
+            event = replace(event, model=ANALYZER, review="accepted", reason=record.reason)
+        draft.change({"links": [*links, text]}, event)
+    return record
+
+
+def _suggestion(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> OpenLink | None:
+    """What the machine suggests from one note to the other."""
+    ends = (source.path, target.path)
+    found = (each for each in suggestions(ports.index, source.path))
+    return next((each for each in found if (each.source.path, each.target.path) == ends), None)
 
 
 def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
-    """Remove the property link from one note to another, whoever made it; False if there is none.
+    """Remove the property link from one note to another, whoever made it, and the machine's the
+    other way, or reject that the machine suggests one between them; False if there is none.
 
-    The machine does not make it again. A link in the body is the author's text and stays.
+    The machine does not make or suggest it again. A link in the body is the author's text and
+    stays. It is one change, which one undo takes back.
     """
-    with _draft(ports, source.path) as draft:
-        links = [
-            text
-            for text in draft.note.links
-            if note_of_link(ports, text, source.path) != target.path
-        ]
-        event = new_event(ports, "edit", by="person", reason="unlinked")
-        return draft.change({"links": links}, event)
+    with ports.changes.locked():
+        drafts = _without_links(ports, source, target) or _rejected(ports, source, target)
+        if drafts:
+            writes = [write for draft in drafts for write in draft.write()]
+            ports.changes.apply(writes, [event for draft in drafts for event in draft.events])
+            refresh(ports, [draft.path for draft in drafts])
+    return bool(drafts)
+
+
+def _without_links(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> list[NoteDraft]:
+    event = new_event(ports, "edit", by="person", reason="unlinked")
+    draft = NoteDraft(ports, ports.vault.read(source.path))
+    left = [
+        text for text in draft.note.links if note_of_link(ports, text, source.path) != target.path
+    ]
+    drafts = [draft] if draft.change({"links": left}, event) else []
+    owned = provenance_of(ports.index, target.key)
+    if not owned.links.keys() & {source.key, source.path}:
+        return drafts
+    back = NoteDraft(ports, ports.vault.read(target.path))
+    made = owned_link(ports.index, back.note, owned, source.path)
+    if made is not None:
+        cause = event.id if drafts else ""
+        event = new_event(ports, "edit", by="person", reason="unlinked", cause=cause)
+        back.change({"links": [text for text in back.note.links if text != made.text]}, event)
+        drafts.append(back)
+    return drafts
+
+
+def _rejected(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> list[NoteDraft]:
+    one = _suggestion(ports, source, target) or _suggestion(ports, target, source)
+    if one is None:
+        return []
+    drafts: list[NoteDraft] = []
+    ids: list[str] = []
+    # Known by its path alone, a note would leave the decision to the next one of that name.
+    for note in (one.target, one.source):
+        draft = NoteDraft(ports, ports.vault.read(note.path))
+        draft.identify(new_event(ports, "edit", by="person", reason=_NAMED), taken=ids)
+        ids.append(draft.note.id or "")
+        drafts.append(draft)
+    text = format_link(shortest_target(one.target.path, ports.index.names))
+    rejected = LinkRecord(ids[0], one.target.path, text, one.relation, one.strength, one.reason)
+    event = new_event(ports, "reject", by="person", model=ANALYZER, reason=one.reason)
+    drafts[-1].record(replace(event, suggested=(rejected,)))
+    return drafts
 
 
 @dataclass(frozen=True, slots=True)

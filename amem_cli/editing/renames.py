@@ -1,4 +1,4 @@
-"""Updates the links that the machine wrote when their notes were renamed or moved."""
+"""Updates the machine's links to notes that were renamed or moved by other programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def update_renamed_links(ports: VaultPorts, targets: Set[str] | None = None) -> 
             same = with_key(ports.index.notes.find(moves()[key]), moves()[key])
         if targets is not None and targets.isdisjoint((key, *(note.key for note in same))):
             continue
-        # With one id on two notes, nobody can tell which of them the link with_key.
+        # With one id on two notes, nobody can tell which of them the link means.
         if len(same) != 1 or id_is_shared(ports.index, key) or not is_linkable(same[0].path):
             continue
         if same[0].path not in (source, note_of_link(ports, record.text, source)):

@@ -42,7 +42,7 @@ from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 
 _BY_MEMORY = ("construct", "link", "evolve")
-_REVERSIBLE = (*_BY_MEMORY, "edit", "undo", *REMOVING)
+_REVERSIBLE = (*_BY_MEMORY, "edit", "undo")
 _HINTS = {
     "add": "`amem rm` takes back a whole note.",
     "reject": "A proposal that was turned down changed nothing.",
@@ -101,9 +101,13 @@ def undo(
                 f"all that event {event.id} did was taken back already",
                 hint="`amem history` names the events that bring it back.",
             )
-        chosen = [each for each in (event, *counting) if each.kind in _REVERSIBLE]
+        chosen = [
+            each
+            for each in (event, *counting)
+            if _changed_no_file(each) or each.kind in _REVERSIBLE
+        ]
         if not any(
-            each.changes or each.splice or each.links_before or each.kind in REMOVING
+            each.changes or each.splice or each.links_before or _changed_no_file(each)
             for each in chosen
         ):
             raise SettingsError(
@@ -111,6 +115,11 @@ def undo(
             )
         scope = "merge" if event.kind == "merge" else event.scope
         return _revert(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
+
+
+def _changed_no_file(event: Event) -> bool:
+    """Whether the event changed no note as it is now: a removal, or the word on a suggestion."""
+    return event.kind in REMOVING or (event.kind != "process" and bool(event.suggested))
 
 
 def _moved_back(ports: VaultPorts, event: Event) -> Undone:
@@ -208,9 +217,12 @@ def _undone_by(ports: VaultPorts, event: Event) -> str:
 
 
 def _caused(ports: VaultPorts, event: Event) -> list[Event]:
-    """What a process, a removal or a merge did, and what an undo took back beside this."""
+    """What a process, a removal or a merge did, the other link of two that were unlinked, and what
+    an undo took back beside this."""
     if event.kind == "undo":
         return ports.index.events.undone_with(event.id)
+    if event.kind == "edit":
+        return [each for each in ports.index.events.caused_by(event.id) if each.kind == "edit"]
     if event.kind not in ("process", *REMOVING):
         return []
     return [
@@ -326,7 +338,10 @@ class _Drafts:
             record = replace(record, links=tuple(link for link in owned if link.text in gone))
         raw = None if blocked else exactly_before(draft.raw, event.splice)
         if raw is None and not event.changes:
-            if event.links_before:
+            if event.suggested:
+                # A decision on a suggestion is in the journal alone.
+                draft.record(replace(record, suggested=event.suggested))
+            elif event.links_before:
                 self._revert_records(draft, event, record, history)
             else:
                 self._revert_text(draft, event, record, history)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amem_cli.graph.graph import distances, joining, part, relation_label, shortened
@@ -58,7 +59,8 @@ def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = No
     else:
         away = distances(graph, root)
         graph = part(graph, away)
-        cards, frames = _sided_layout(graph, root, away), {}
+        joined = replace(graph, edges=joining(graph))
+        cards, frames = _sided_layout(joined, root, away), {}
     nodes: list[dict[str, Any]] = []
     # Obsidian draws in this order: groups lie below the cards in them.
     for number, (name, frame) in enumerate(frames.items()):
@@ -90,7 +92,7 @@ def _arrow(edge: Edge, cards: Places, root: str | None) -> dict[str, Any]:
         arrow["color"] = _RELATION_COLOURS[edge.relation]
     with_reason = root in (edge.source, edge.target)
     reason = shortened(on_one_line(edge.reason), _REASON_LENGTH) if with_reason else ""
-    if label := ": ".join(filter(None, (relation_label(edge.relation), reason))):
+    if label := ": ".join(filter(None, (relation_label(edge), reason))):
         arrow["label"] = label
     return arrow
 

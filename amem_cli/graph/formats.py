@@ -152,12 +152,12 @@ def _dot_edge(edge: Edge, *, labelled: bool) -> dict[str, str]:
     attributes: dict[str, str] = {}
     if edge.relation:
         attributes["color"] = relation_colour(edge.relation)
-        if labelled and relation_label(edge.relation):
-            attributes["label"] = _escaped(relation_label(edge.relation))
+        if labelled and relation_label(edge):
+            attributes["label"] = _escaped(relation_label(edge))
     if edge.reason:
         attributes["tooltip"] = attributes["labeltooltip"] = _escaped(edge.reason)
     if edge.by == "machine":
-        attributes["style"] = "dashed"
+        attributes["style"] = "dotted" if edge.suggested else "dashed"
     if edge.strength is not None:
         attributes["penwidth"] = f"{0.6 + 1.6 * edge.strength:.2f}"
     return attributes
@@ -224,7 +224,7 @@ def _mermaid_lines(
     for number, edge in enumerate(edges):
         arrow = "-.->" if edge.by == "machine" else "-->"
         label = ""
-        if relation := relation_label(edge.relation):
+        if relation := relation_label(edge):
             label = f'|"{_mermaid_escaped(relation)}"|'
             styles.append(f"  linkStyle {number} stroke:{relation_colour(edge.relation)}")
         yield f"  {names[edge.source]} {arrow}{label} {names[edge.target]}"
@@ -272,11 +272,12 @@ def graphml_text(graph: Graph, clusters: Sequence[Cluster]) -> str:
             "cluster": clusters[group[path]].name if path in group else "",
         }
         network.add_node(names[path], degree=degrees[path], **_xml_texts(texts))
-    for number, edge in enumerate(graph.edges, 1):
+    for number, edge in enumerate((*graph.edges, *graph.suggested), 1):
         texts = {"kind": edge.kind, "by": edge.by, "relation": edge.relation, "reason": edge.reason}
         strength = {} if edge.strength is None else {"strength": float(edge.strength)}
+        mark = {"suggested": True} if edge.suggested else {}
         ends = names[edge.source], names[edge.target]
-        network.add_edge(*ends, key=f"link-{number}", **_xml_texts(texts), **strength)
+        network.add_edge(*ends, key=f"link-{number}", **_xml_texts(texts), **strength, **mark)
     return "\n".join(networkx.generate_graphml(network, named_key_ids=True)) + "\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import LinkKind, NoteLink, NoteSummary
     from amem_cli.journal.events import LinkRecord
+    from amem_cli.search.suggestions import OpenLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Edge:
     """A link between two notes, by their paths; one in the body is always a person's.
 
     `relation`, `strength` and `reason` are as recorded when it was made, empty or None if unknown.
+    A `suggested` one is in no file.
     """
 
     source: str
@@ -31,15 +33,20 @@ class Edge:
     relation: str = ""
     strength: float | None = None
     reason: str = ""
+    suggested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Notes by path, each linked pair and kind once in order, and links to nothing by source."""
+    """Notes by path, each linked pair and kind once in order, and links to nothing by source.
+
+    What is `suggested` is not among the edges: no degree, cluster or layout depends on it.
+    """
 
     nodes: Mapping[str, NoteSummary]
     edges: tuple[Edge, ...]
     broken: tuple[tuple[str, str], ...]
+    suggested: tuple[Edge, ...] = ()
 
     def makers(self) -> Mapping[tuple[str, str], str]:
         """Who made each link, `person` or `machine`, by the paths of source and target.
@@ -119,13 +126,34 @@ def build(
     return Graph(nodes, tuple(edges[key] for key in sorted(edges)), tuple(sorted(broken)))
 
 
+def with_suggestions(graph: Graph, links: Iterable[OpenLink]) -> Graph:
+    """The network with what amem suggests."""
+    edges = (
+        Edge(
+            link.source.path,
+            link.target.path,
+            "property",
+            "machine",
+            link.relation,
+            link.strength,
+            link.reason,
+            suggested=True,
+        )
+        for link in links
+        if link.pair <= graph.nodes.keys()
+    )
+    in_order = sorted(edges, key=lambda edge: (edge.source, edge.target))
+    return replace(graph, suggested=tuple(in_order))
+
+
 def joining(graph: Graph) -> tuple[Edge, ...]:
-    """One edge from a note to another, the most informative if both kinds of link exist."""
+    """One edge from a note to another, the most informative if both kinds of link exist; and what
+    is suggested."""
     best: dict[tuple[str, str], Edge] = {}
     for edge in graph.edges:
         pair = edge.source, edge.target
         best[pair] = max(best.get(pair, edge), edge, key=_informative)
-    return tuple(best.values())
+    return (*best.values(), *graph.suggested)
 
 
 def _informative(edge: Edge) -> tuple[bool, bool]:
@@ -133,10 +161,12 @@ def _informative(edge: Edge) -> tuple[bool, bool]:
 
 
 def distances(graph: Graph, root: str, depth: int | None = None) -> dict[str, int]:
-    """How many links away from `root` each note within `depth` links is, in either direction."""
+    """How many links, or suggestions, away from `root` each note within `depth` of them is, in
+    either direction."""
     import networkx
 
-    return dict(networkx.single_source_shortest_path_length(graph.network(), root, cutoff=depth))
+    network = replace(graph, edges=joining(graph)).network()
+    return dict(networkx.single_source_shortest_path_length(network, root, cutoff=depth))
 
 
 def part(graph: Graph, paths: Collection[str]) -> Graph:
@@ -146,6 +176,7 @@ def part(graph: Graph, paths: Collection[str]) -> Graph:
         {path: note for path, note in graph.nodes.items() if path in chosen},
         tuple(edge for edge in graph.edges if edge.source in chosen and edge.target in chosen),
         tuple(each for each in graph.broken if each[0] in chosen),
+        tuple(each for each in graph.suggested if {each.source, each.target} <= chosen),
     )
 
 
@@ -197,15 +228,16 @@ def neighbourhood(graph: Graph, root: str, depth: int) -> Branch:
 
 
 def _order(path: str, edges: Sequence[Edge]) -> tuple[object, ...]:
-    """Links with a reason first, then the strong ones, then outgoing ones."""
+    """Links with a reason first, then the strong ones, then outgoing ones; suggestions last."""
     best = max(edges, key=_informative)
     other = best.target if best.source == path else best.source
-    return (not best.reason, -(best.strength or 0.0), best.source != path, other)
+    return (best.suggested, not best.reason, -(best.strength or 0.0), best.source != path, other)
 
 
-def relation_label(relation: str) -> str:
-    """The label of a link in a picture; empty if the relation says no more than the line."""
-    return "" if relation == "related" else on_one_line(relation).replace("_", " ")
+def relation_label(edge: Edge) -> str:
+    """The label of a link in a picture; empty if it says no more than the line."""
+    relation = "" if edge.relation == "related" else on_one_line(edge.relation).replace("_", " ")
+    return f"{relation}?" if edge.suggested else relation
 
 
 def shortened(text: str, longest: int) -> str:

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from amem_cli.graph.clusters import Cluster, cluster_of, clusters
-from amem_cli.graph.graph import public, vault_graph
 from amem_cli.language.dates import parse_moment
 from amem_cli.notes.note import SUPERSEDING
 
@@ -59,10 +58,8 @@ class Overview:
     growth: Growth
 
 
-def vault_overview(ports: VaultPorts, *, private: bool = True) -> Overview:
-    """Hubs, clusters, orphans, broken links and growth of the vault."""
-    graph = vault_graph(ports.index)
-    graph = graph if private else public(graph)
+def vault_overview(ports: VaultPorts, graph: Graph) -> Overview:
+    """Hubs, clusters, orphans, broken links and growth of the vault's network."""
     return overview(graph, growth(graph, ports.index.link_history.first_made(), ports.clock.now()))
 
 

@@ -130,7 +130,7 @@ def _content(
     groups = [(name, [path for path in group if path in numbers]) for name, group in clusters]
     groups = [(name, group) for name, group in groups if group]
     cluster_of = {path: at for at, (_, group) in enumerate(groups) for path in group}
-    relations = sorted({edge.relation for edge in network.edges})
+    relations = sorted({edge.relation for edge in (*network.edges, *network.suggested)})
     shortest = ALL_BEGINNINGS // max(1, len(numbers))
     longest = min(LONGEST_BEGINNING, max(SHORTEST_BEGINNING, shortest))
     notes = [
@@ -161,6 +161,16 @@ def _content(
         ]
         for edge in network.edges
     ]
+    suggested = [
+        [
+            numbers[edge.source],
+            numbers[edge.target],
+            relations.index(edge.relation),
+            edge.strength,
+            shortened(edge.reason, LONGEST_TEXT),
+        ]
+        for edge in network.suggested
+    ]
     of_notes, of_links = note_days(network), link_days(network, made or {})
     days = sorted({*of_notes.values(), *of_links.values()} - {""})
     day_numbers = {day: number for number, day in enumerate(days)}
@@ -172,6 +182,7 @@ def _content(
         "relations": relations,
         "notes": notes,
         "links": links,
+        "suggested": suggested,
         "days": days,
         "note_days": [day_numbers.get(day, -1) for day in of_notes.values()],
         "link_days": [

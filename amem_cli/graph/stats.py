@@ -9,6 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Literal
 
 from amem_cli.graph.graph import public, vault_graph
+from amem_cli.journal.link_decisions import WRITTEN_FROM
 from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
 if TYPE_CHECKING:
@@ -222,13 +223,15 @@ def stats(
     ports: VaultPorts,
     *,
     learn: bool = True,
+    written_from: float = WRITTEN_FROM["usual"],
     price: Price = Price(),
     by: Span = "month",
     private: bool = True,
 ) -> Stats:
     """Count everything.
 
-    With `learn`, decisions about links change the minimum strength of others.
+    With `learn`, decisions about links change the minimum strength of others, which is
+    `written_from` for the analyzer's before any decision.
     """
     index = ports.index
     graph = vault_graph(index)
@@ -256,7 +259,9 @@ def stats(
         prompt_tokens=totals.prompt_tokens,
         answer_tokens=totals.answer_tokens,
         model_seconds=totals.seconds,
-        link_feedback=tuple(learned_thresholds(index, learn=learn).by_judge()),
+        link_feedback=tuple(
+            learned_thresholds(index, learn=learn, written_from=written_from).by_judge()
+        ),
         orphans_without_amem=len(own.orphans()),
         models=tuple(ModelCost(*use, cost=price.of(use)) for use in index.events.model_use()),
         growth=tuple(growth(graph, index.link_history.first_made(), by)),

@@ -74,13 +74,20 @@ class NoteDraft:
         fields = {each.field: fields[each.field] for each in wanted if each.before != each.after}
         if not fields:
             return False
-        if before.id is None:
-            fields = {**self._identity(taken), **fields}
+        self._set({**self._identity(taken), **fields} if before.id is None else fields, event)
+        return True
+
+    def identify(self, event: Event, *, taken: Collection[str] = ()) -> None:
+        """Give the note an id if it has none; arguments and errors as for `change`."""
+        if self.note.id is None:
+            self._set(self._identity(taken), event)
+
+    def _set(self, fields: Mapping[str, FieldValue], event: Event) -> None:
+        before = self.note
         ordered = {name: fields[name] for name in OWNED_FIELDS if name in fields}
         raw = self.edited(ordered)
         changes = tuple(change_of(before, name, value) for name, value in ordered.items())
         self._step(raw, replace(event, changes=changes))
-        return True
 
     def replace_body(self, body: bytes, event: Event) -> bool:
         """Replace the text below the front matter; False if it is the same."""

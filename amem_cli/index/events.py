@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,8 +36,24 @@ _LOST_ITS_ID = (
 )
 _SOURCE = _PATH.format("d.source", f"iif({_LOST_ITS_ID}, d.path, d.source)")
 _TARGET = _PATH.format("d.target", "d.target")
+# How the journal may name the note at a path.
+_KEYS = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
+_SOME = "SELECT value FROM json_each(?1)"
+_KEYS_OF_SOME = f"SELECT id FROM notes WHERE path IN ({_SOME}) AND id IS NOT NULL UNION {_SOME}"  # noqa: S608
+# If two notes have one id, nobody can tell which is meant.
+_SHARED = "SELECT id FROM notes WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
+_SUGGESTED = (
+    "SELECT n.path, t.path, s.relation, s.strength, s.reason FROM suggestions s"  # noqa: S608
+    " JOIN notes n ON n.id = s.source OR (n.path = s.source AND n.text_hash = s.source_text)"
+    " JOIN notes t ON t.id = s.target OR (t.path = s.target AND t.text_hash = s.target_text)"
+    f" WHERE coalesce(n.id, '') NOT IN ({_SHARED}) AND coalesce(t.id, '') NOT IN ({_SHARED})"
+    # A note that has got its id since may have been processed again under that.
+    " AND (s.source_text = '' OR NOT EXISTS(SELECT 1 FROM events e"
+    " WHERE e.note IN (n.id, n.path) AND e.event > s.event AND e.kind = 'process'))"
+)
 
-
+# What follows from a note's events for its links.
+_OF_LINKS = ("superseded", "decisions", "suggestions")
 _TOTALS = (
     "count(DISTINCT note), coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),"
     " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0) FROM events"
@@ -64,6 +80,16 @@ class DecidedLink(NamedTuple):
     source: str
     target: str
     decision: LinkDecision
+
+
+class SuggestedLink(NamedTuple):
+    """A link that the last memory process of a note suggests; by the paths of the two."""
+
+    source: str
+    target: str
+    relation: str
+    strength: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +154,7 @@ class IndexEvents:
     def clear(self) -> None:
         """Forget the whole journal."""
         # Not usage and attempts, which only the index holds.
-        for table in ("events", "processed", "stand_ins", "superseded", "decisions", "journals"):
+        for table in ("events", "processed", "stand_ins", *_OF_LINKS, "journals"):
             self._file.rows(f"DELETE FROM {table}")  # noqa: S608
 
     def journal_positions(self) -> Mapping[str, str]:
@@ -202,8 +228,8 @@ class IndexEvents:
 class IndexLinkHistory:
     """What the journal says of links: why they were made, and what a person decided.
 
-    Superseding links and decisions have their own tables, so that nothing reads the whole journal
-    for them. Most vaults have few or none.
+    Superseding links, decisions and suggestions have their own tables, so that nothing reads the
+    whole journal for them.
     """
 
     def __init__(self, file: Database, links: IndexLinks) -> None:
@@ -259,13 +285,26 @@ class IndexLinkHistory:
             for source, target, key, judge, strength, kept, *rest in self._file.rows(sql, (limit,))
         ]
 
+    def suggested(self, paths: Iterable[str] | None = None) -> list[SuggestedLink]:
+        """What the last memory process of each note suggests, the strongest first: of and to some
+        notes, or all. Some may be linked or rejected since.
+
+        A note without an id is known by its path as long as it has the text that the process saw:
+        with another text it may be another note.
+        """
+        sql, values = _SUGGESTED, list[str]()
+        if paths is not None:
+            sql += f" AND (s.source IN ({_KEYS_OF_SOME}) OR s.target IN ({_KEYS_OF_SOME}))"
+            values = [json.dumps(list(paths))]
+        rows = self._file.rows(f"{sql} ORDER BY s.strength DESC, n.path, t.path", values)
+        return [SuggestedLink(*row) for row in rows]
+
     def unlinked(self, path: str) -> set[str]:
         """Paths of the notes whose link to or from a note a person removed."""
-        same = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
         sql = (
             f"SELECT {_TARGET} FROM decisions d WHERE kept = 0"  # noqa: S608
-            f" AND (source IN ({same}) OR (path = ?1 AND {_LOST_ITS_ID}))"
-            f" UNION SELECT {_SOURCE} FROM decisions d WHERE kept = 0 AND target IN ({same})"
+            f" AND (source IN ({_KEYS}) OR (path = ?1 AND {_LOST_ITS_ID}))"
+            f" UNION SELECT {_SOURCE} FROM decisions d WHERE kept = 0 AND target IN ({_KEYS})"
         )
         return {other for (other,) in self._file.rows(sql, (path,))}
 
@@ -292,17 +331,24 @@ class IndexLinkHistory:
         from amem_cli.journal.provenance import provenance
 
         events = self._events_of(note)
-        for table in ("superseded", "decisions"):
+        for table in _OF_LINKS:
             self._file.rows(f"DELETE FROM {table} WHERE source = ?", (note,))  # noqa: S608
         for link in provenance(events).links.values():
             if link.relation in SUPERSEDING:
-                values = (note, link.target, link.relation)
-                self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?)", values)
+                row = (note, link.target, link.relation)
+                self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?)", row)
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
         for decision in link_decisions(events):
             row = (note, path, *astuple(decision))
             self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        for event in [each for each in events if each.kind == "process"][-1:]:
+            for link in event.suggested:
+                texts = ("" if event.note else event.text_hash, link.text_hash)
+                why = (link.relation, link.strength, link.reason)
+                values = (note, link.target, *texts, *why, event.id)
+                sql = "INSERT OR REPLACE INTO suggestions VALUES(?, ?, ?, ?, ?, ?, ?, ?)"
+                self._file.rows(sql, values)
 
 
 class IndexQueue:
@@ -326,6 +372,15 @@ class IndexQueue:
             f" {condition} {_PENDING_ORDER}"
         )
         return [PendingNote(*row) for row in self._file.rows(sql)]
+
+    def never_processed(self, paths: Collection[str] = ()) -> set[str]:
+        """Of the pending notes and those at `paths`, the ones of which no text was processed."""
+        asked = {each.path for each in self.pending()}.union(paths)
+        sql = (
+            "SELECT n.path FROM json_each(?) JOIN notes n ON n.path = value WHERE NOT EXISTS("
+            "SELECT 1 FROM events e WHERE e.note IN (n.id, n.path) AND e.kind = 'process')"
+        )
+        return {path for (path,) in self._file.rows(sql, (json.dumps(list(asked)),))}
 
     def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
         """Whether this text of a note (id or path) was processed."""

@@ -482,6 +482,11 @@ def _folder(path: str) -> str:
 
 def _summary(row: tuple[Any, ...]) -> NoteSummary:
     *head, keywords, tags, context, aliases, private, text_hash, sha, refused = row
-    lists = (tuple(json.loads(keywords)), tuple(json.loads(tags)))
-    tail = (context, tuple(json.loads(aliases)), bool(private), text_hash, sha, refused)
+    lists = (_items(keywords), _items(tags))
+    tail = (context, _items(aliases), bool(private), text_hash, sha, refused)
     return NoteSummary(*(*head, *lists, *tail))
+
+
+def _items(text: str) -> tuple[str, ...]:
+    # Most lists are empty, and to parse one takes as long as to read the rest of a note.
+    return () if text == "[]" else tuple(json.loads(text))

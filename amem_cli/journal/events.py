@@ -38,6 +38,7 @@ class LinkRecord:
         text: the wikilink as written in the note.
         strength: 0..1.
         by: `machine` or `person`.
+        text_hash: of the target's text, if the memory process links or suggests a note without id.
     """
 
     target: str
@@ -47,6 +48,7 @@ class LinkRecord:
     strength: float
     reason: str
     by: str = "machine"
+    text_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,14 @@ class Event:
         cause: id of the event that caused this one.
         sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
+        sketch: fingerprint of that text's words, by which a later text is compared (`process`).
         waits_for: the model whose part is still to be done, as it gave no answer (`process`).
         known: text hashes that need no process (`baseline`).
         links: records of links as the event left them.
         links_before: former records of links that the event changed, or removed for lack of
             evidence; the link of a rejected proposal.
+        suggested: links too weak to write: those of the note from this run on (`process`), or the
+            one that a person rejected (`reject`) or does not reject any more (`undo`).
         seconds: wall time of the model calls behind the event.
         review: `accepted` or `edited` if a person decided on a proposal.
         proposed: what a rejected proposal would have changed.
@@ -109,6 +114,7 @@ class Event:
     changes: tuple[Change, ...] = ()
     links: tuple[LinkRecord, ...] = ()
     links_before: tuple[LinkRecord, ...] = ()
+    suggested: tuple[LinkRecord, ...] = ()
     splice: Splice | None = None
     model: str = ""
     prompt: str = ""
@@ -119,6 +125,7 @@ class Event:
     problems: tuple[str, ...] = ()
     sha: str = ""
     text_hash: str = ""
+    sketch: str = ""
     waits_for: str = ""
     known: tuple[str, ...] = ()
     review: str = ""
@@ -248,6 +255,7 @@ _PARTS: Mapping[str, Callable[[Any], Any]] = {
     "proposed": change_from_record,
     "links": _link_record,
     "links_before": _link_record,
+    "suggested": _link_record,
     "problems": str,
     "known": str,
 }

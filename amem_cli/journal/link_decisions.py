@@ -10,21 +10,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from amem_cli.journal.events import Change, Event, LinkRecord, change_from_record, known_fields
+from amem_cli.journal.events import (
+    FOLLOWS,
+    Change,
+    Event,
+    LinkRecord,
+    change_from_record,
+    known_fields,
+)
 from amem_cli.journal.provenance import Provenance, effective_events, provenance
 from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, SUPERSEDING, MemoryLink, Note, Relation
 
-# The least strength of a link, and the bounds between which decisions move it.
+# The least strength of a link that a language model makes.
 USUAL_MINIMUM = 0.3
-LOWEST_MINIMUM = 0.2
-HIGHEST_MINIMUM = 0.6
-_STEPS = tuple(
-    step / 100 for step in range(round(100 * LOWEST_MINIMUM), round(100 * HIGHEST_MINIMUM) + 1, 5)
-)
+# Of one that the analyzer writes, by `evolution.links`; of one that it suggests.
+WRITTEN_FROM = {"careful": 0.85, "usual": 0.75, "eager": 0.6}
+SUGGESTED_FROM = 0.12
+# Suggestions that a note gets, and that are shown of one.
+MOST_SUGGESTED = 5
+# Decisions move a minimum by so many steps of 0.05 (down to, up to), but never above 0.95.
+_STEPS = (-2, 6)
+_HIGHEST = 0.95
 # This share of the links made should be right; more would cost more right links than wrong ones
 # (docs/memory.md). Of links weaker than usual more should be right, for nobody asked for them.
 _RIGHT_SHARE = 0.6
-_RIGHT_SHARE_OF_WEAKER = {0.25: 0.85, 0.2: 0.9}
+_RIGHT_SHARE_OF_WEAKER = {-1: 0.85, -2: 0.9}
 # Beta prior of the share of right links: as if this many had been decided on already.
 _PRIOR_KEPT = 7.5
 _PRIOR_REMOVED = 2.5
@@ -41,8 +51,9 @@ class LinkDecision:
         judge: name of the model (or of the analyzer) that made the link; only strengths of one
             judge are comparable. Empty for a person's own link.
         strength: when the link was made.
-        kept: True if the person wants the link, False if they removed it.
-        event: id of the event that made the link.
+        kept: True if the person wants the link, False if they removed it, or rejected it as a
+            suggestion.
+        event: id of the event that made the link, or by which a person decided on a suggestion.
     """
 
     target: str
@@ -71,10 +82,9 @@ def link_decisions(events: Sequence[Event]) -> list[LinkDecision]:
             or _was_reviewed(events, event, link.target)
         )
         if kept or link.target in owned.declined:
-            by_machine = link.by == "machine"
             decisions[link.target] = LinkDecision(
                 target=link.target,
-                judge=event.model if by_machine else "",
+                judge=event.model,
                 strength=link.strength,
                 kept=kept,
                 relation=owned.links[link.target].relation if kept else link.relation,
@@ -88,14 +98,18 @@ def _made(events: Iterable[Event]) -> list[tuple[Event, LinkRecord]]:
     """The event that last made each link, with the record in it.
 
     To change a link's strength, to take one of the machine's over, or to adapt it to a renamed
-    note does not change who judged it.
+    note does not change who judged it. A rejected suggestion counts as if it had been made.
     """
     made: dict[str, tuple[Event, LinkRecord]] = {}
     for event in events:
+        if event.kind == "reject":
+            made |= {link.target: (event, link) for link in event.suggested}
         if event.links_before or event.kind == "undo":
             continue
+        is_moved = event.reason.startswith(FOLLOWS)
         for link in event.links:
-            if event.model or link.by == "person" or link.target not in made:
+            by_person = link.by == "person" and not is_moved
+            if event.model or by_person or link.target not in made:
                 made[link.target] = (event, link)
     return list(made.values())
 
@@ -121,7 +135,9 @@ def _removes_links(change: Change) -> bool:
     return change.field == "links" and not set(change.before or ()) <= set(change.after or ())
 
 
-def minimum_strength(decisions: Iterable[tuple[float, bool]]) -> float:
+def minimum_strength(
+    decisions: Iterable[tuple[float, bool]], usual: float = USUAL_MINIMUM
+) -> float:
     """The least strength of a new link, by a person's decisions on earlier ones.
 
     It is the lowest step at which, of the links of that strength or more, enough are expected to
@@ -130,24 +146,28 @@ def minimum_strength(decisions: Iterable[tuple[float, bool]]) -> float:
 
     Args:
         decisions: strength of a link when it was made, and whether it was kept; of one judge.
+        usual: the minimum if there are too few decisions.
 
     Returns:
-        0.2 to 0.6, in steps of 0.05; 0.3 if there are too few decisions.
+        `usual` - 0.1 to `usual` + 0.3, at most 0.95, in steps of 0.05.
     """
-    decided = list(decisions)
-    minimum = HIGHEST_MINIMUM
-    for step in _STEPS:
-        outcomes = [kept for strength, kept in decided if strength >= step]
+    steps = {number: round(usual + number / 20, 2) for number in range(_STEPS[0], _STEPS[1] + 1)}
+    steps = {number: least for number, least in steps.items() if least <= max(usual, _HIGHEST)}
+    # What is weaker than all steps was suggested: whether it is right says nothing of the written.
+    decided = [each for each in decisions if each[0] >= min(steps.values())]
+    minimum = max(steps.values())
+    for number, least in steps.items():
+        outcomes = [kept for strength, kept in decided if strength >= least]
         right = (_PRIOR_KEPT + sum(outcomes)) / (_PRIOR_KEPT + _PRIOR_REMOVED + len(outcomes))
-        if right >= _RIGHT_SHARE_OF_WEAKER.get(step, _RIGHT_SHARE):
-            minimum = step
+        if right >= _RIGHT_SHARE_OF_WEAKER.get(number, _RIGHT_SHARE):
+            minimum = least
             break
     removals = sum(not kept for _, kept in decided)
-    return minimum if removals >= _LEAST_REMOVALS else min(minimum, USUAL_MINIMUM)
+    return minimum if removals >= _LEAST_REMOVALS else min(minimum, usual)
 
 
-# Evidence below this does not support a link; half of what a new link needs, so that a link does
-# not come and go with every word.
+# Evidence below this does not support a link; far less than what a new link needs, so that a link
+# does not come and go with every word.
 FLOOR = USUAL_MINIMUM / 2
 # A smaller difference in strength changes nothing.
 _CLEAR = 0.2
@@ -241,11 +261,8 @@ def _relation_by_text(
     """The relation, if the text now states another one explicitly, or no longer states it."""
     if record.relation == alone.relation:
         return None
-    if alone.relation in SUPERSEDING and (by_analyzer or record.relation == "related"):
-        return alone.relation
-    if by_analyzer and record.relation in SUPERSEDING:
-        return alone.relation
-    return None
+    stated = alone.relation in SUPERSEDING and record.relation == "related"
+    return alone.relation if by_analyzer or stated else None
 
 
 def update_by_model(source: str, record: LinkRecord, said: MemoryLink) -> LinkUpdate | None:
@@ -265,6 +282,7 @@ class Evolution:
     Attributes:
         path: vault-relative path of the older note.
         context: its new context; None for no change.
+        waits: a person decides on it in any mode, and no link need lead to the note.
     """
 
     path: str
@@ -274,6 +292,7 @@ class Evolution:
     tags_add: tuple[str, ...] = ()
     tags_drop: tuple[str, ...] = ()
     reason: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ class Provenance:
     Attributes:
         links: records by the target's id or path, also those of a person's commands (see
             `LinkRecord.by`). By target, because a rename rewrites a link's text.
-        declined: targets of the machine's links that a person removed or agreed to remove.
+        declined: targets of the machine's links that a person removed or agreed to remove, and of
+            its suggestions that they rejected.
         kept: targets of links of which a person undid or rejected a change.
         context: the machine's last context, or None.
     """
@@ -52,7 +53,8 @@ def provenance(events: Iterable[Event]) -> Provenance:
     """Fold the events of one note, oldest first.
 
     What an `undo` put back is the person's; an `undo` that was undone itself does not count. An
-    undo of everything since a moment, or of a merge, decides nothing about a single link.
+    undo of everything since a moment, or of a merge, decides nothing about a single link; nor does
+    one by which a person takes back that they kept a suggestion.
     """
     owned: dict[str, set[str]] = {"keywords": set(), "tags": set()}
     links: dict[str, LinkRecord] = {}
@@ -60,9 +62,15 @@ def provenance(events: Iterable[Event]) -> Provenance:
     kept: set[str] = set()
     context: str | None = None
     counting = effective_events(events)
+    undone = undone_events(counting)
+    reviewed = {event.id for event in counting if event.by == "person" and event.review}
     for event in counting:
         writes = event.by == "machine" and event.kind != "release"
         by_person = (not writes and not event.scope) or bool(event.review)
+        if event.kind == "undo" and event.cause in reviewed:
+            by_person = False
+        if event.kind == "reject" and event.id not in undone:
+            declined |= {link.target for link in event.suggested}
         for change in event.changes:
             if change.field in owned:
                 before, after = set(change.before or ()), set(change.after or ())

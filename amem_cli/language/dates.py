@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
+from typing import NamedTuple
 
 from amem_cli.data import lines
 
@@ -169,6 +170,77 @@ def created_text(moment: datetime) -> str:
 _AGO = re.compile(r"([0-9]{1,4}) ?(d|days?|w|weeks?|m|months?|y|years?)(?: ago)?")
 _SPAN = re.compile(r"(this|last) (week|month|year)")
 _MONTH = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
+
+
+_YESTERDAY, _FORTNIGHT = timedelta(days=1), timedelta(days=13)
+
+
+class DaysNamed(NamedTuple):
+    """The first and last day that a part of a text names, and where, as a slice of it."""
+
+    first: date
+    last: date
+    start: int
+    end: int
+
+
+def days_named(folded: str, today: date) -> list[DaysNamed]:
+    """The days until today that a folded text names, in English or German and the order of the
+    text: with a year or the latest of that name, as months, weekdays, `yesterday`, `last week`."""
+    found = [
+        DaysNamed(moment.date(), moment.date(), *match.span())
+        for form in _day_forms()
+        for match in form.finditer(folded)
+        if (day := _day_of(match)) and (moment := moment_in(day))
+    ]
+    for match in _near_days().finditer(folded):
+        if not any(each.start < match.end() and match.start() < each.end for each in found):
+            with suppress(ValueError, OverflowError):
+                first, last = _near_span(match, today)
+                found.append(DaysNamed(first, last, *match.span()))
+    return sorted((each for each in found if each.first <= today), key=lambda each: each.start)
+
+
+@cache
+def _near_days() -> re.Pattern[str]:
+    months, weekdays = "|".join(sorted(_months(), reverse=True)), "|".join(_weekdays())
+    return re.compile(
+        rf"\b(?:(?P<day>[0-3]?[0-9])(?:st|nd|rd|th|\.)? (?:of )?(?P<of>{months})"
+        rf"|(?P<in>{months})\.? (?P<at>[0-3]?[0-9])(?:st|nd|rd|th)?(?![.,]?[0-9]|:)"
+        rf"|(?P<month>(?!may\b)(?:{months})|(?:(?<=in )|(?<=of )|(?<=from )|(?<=last ))may)"
+        rf"|(?P<weekday>{weekdays})"
+        r"|(?P<yesterday>yesterday|gestern)"
+        r"|(?P<week>last week|letzte woche)|(?P<before>last month|letzten monat))\b"
+    )
+
+
+def _near_span(match: re.Match[str], today: date) -> tuple[date, date]:
+    if name := match["of"] or match["in"]:
+        month, day = _months()[name], int(match["day"] or match["at"])
+        found = date(today.year, month, day)
+        found = found if found <= today else date(today.year - 1, month, day)
+        return found, found
+    if name := match["month"]:
+        return _month(today.year - (_months()[name] > today.month), _months()[name])
+    if match["weekday"]:
+        ago = (today.weekday() - _weekdays().index(match["weekday"]) % 7) % 7 or 7
+        return today - timedelta(days=ago), today - timedelta(days=ago)
+    if match["week"]:
+        return today - _FORTNIGHT, today - _YESTERDAY
+    if match["before"]:
+        return _span(today, "month", before=True)
+    return today - _YESTERDAY, today - _YESTERDAY
+
+
+@cache
+def _months() -> dict[str, int]:
+    rows = [row.split() for row in lines("months.txt")]
+    return {name: int(number) for number, *names in rows for name in names}
+
+
+@cache
+def _weekdays() -> list[str]:
+    return [name for row in lines("weekdays.txt") for name in row.split()]
 
 
 def day_range(text: str, today: date) -> tuple[date, date]:

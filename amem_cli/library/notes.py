@@ -33,6 +33,8 @@ class MemoryNote:
         content: the text below the front matter.
         links: ids (paths, if a note has none) of the notes that it links to, then the names of
             notes that are not written yet.
+        suggested: ids (or paths) of notes that amem would link with it, in either direction, but is
+            not sure of.
         timestamp: creation time as `YYYYMMDDHHmm`.
         retrieval_count: how often it was read or found.
         last_accessed: when last, in the same form, or empty.
@@ -51,6 +53,7 @@ class MemoryNote:
     last_accessed: str = ""
     evolution_history: list[dict[str, Any]] = field(default_factory=list)
     category: str = UNCATEGORIZED
+    suggested: list[str] = field(default_factory=list)
 
 
 def found_note(index: MemoryIndex, memory_id: object) -> NoteSummary | None:
@@ -96,6 +99,10 @@ def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
             to_record(event) for event in index.events.read(summary.key) if event.kind == "evolve"
         ],
         category=category_of(raw) or UNCATEGORIZED,
+        suggested=[
+            link.other(summary.path).key
+            for link in workspace.open_links(summary, suggested_only=True)
+        ],
     )
 
 

@@ -38,13 +38,9 @@ _TAGS = 50
 def _filtered(given: Arguments) -> dict[str, Any]:
     """The arguments, with filters in place of those that are a filter's."""
     rest = dict(given)
-    filters = Filters(
-        tags=tuple(rest.pop("tags") or ()),
-        since=_day(rest.pop("since"), "since", 0),
-        until=_day(rest.pop("until"), "until", 1),
-        path=rest.pop("folder") or "",
-    )
-    return {**rest, "filters": filters}
+    tags, folder = tuple(rest.pop("tags") or ()), rest.pop("folder") or ""
+    since, until = _day(rest.pop("since"), "since", 0), _day(rest.pop("until"), "until", 1)
+    return {**rest, "filters": Filters(tags=tags, since=since, until=until, path=folder)}
 
 
 def _day(text: str | None, name: str, end: int) -> datetime | None:
@@ -78,15 +74,14 @@ def _search(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
             break
     while _size_of(hits) > room and hits[-1].via is not None:
         hits.pop()
-    left_out = len(found.hits) - len(hits)
-    return {"found": replace(found, hits=tuple(hits)), "left_out": left_out}
+    return {"found": replace(found, hits=tuple(hits)), "left_out": len(found.hits) - len(hits)}
 
 
 def _outlined(hit: Hit, longest: int) -> Hit:
-    words = max(1, longest // 24)
+    note, words = hit.note, max(1, longest // 24)
     note = replace(
-        hit.note,
-        title=json.cut(hit.note.title, max(60, longest)),
+        note,
+        title=json.cut(note.title, max(60, longest)),
         context=json.cut(hit.note.context, longest),
         keywords=hit.note.keywords[:words],
         tags=hit.note.tags[:words],
@@ -165,6 +160,7 @@ RELATED = {
             "from": NAME.of("source").about("path of the note at the other end of the link"),
         }
     ),
+    **json.within("view", json.pick(json.NOTE, ("suggested",))),
     "truncated": FLAG,
 }
 
@@ -172,7 +168,12 @@ RELATED = {
 def _related(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     root, limit = workspace.note(given["note"]), given["limit"]
     related = workspace.related(root, depth=given["depth"], limit=limit + 1)
-    return {"note": root, "related": related[:limit], "truncated": len(related) > limit}
+    return {
+        "note": root,
+        "related": related[:limit],
+        "view": workspace.show(root, counts=False),
+        "truncated": len(related) > limit,
+    }
 
 
 LISTED = {
@@ -424,7 +425,8 @@ def _link(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
         changed = workspace.unlink(source, target)
     else:
         relation, reason = given["relation"], given["reason"] or ""
-        changed = workspace.link(source, target, relation=relation, reason=reason)
+        made = workspace.link(source, target, relation=relation, reason=reason)
+        changed = made is not None
     return {"source": source, "target": target, "changed": changed}
 
 

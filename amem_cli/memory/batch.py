@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
+from amem_cli.analyzer.earlier_notes import waiting_notes
 from amem_cli.errors import AmemError, BudgetSpent, ModelError, NotFoundError
 from amem_cli.index.records import Progress
 from amem_cli.memory.outcome import ANALYZER, Outcome
@@ -27,6 +28,8 @@ class EvolveBatch:
 
     Attributes:
         asked: the user named these notes; else it skips those that others finished meanwhile.
+        rest: paths of notes that a later run processes; until then they count as absent, as those
+            do that have not had their turn yet, for notes made before them.
         settled: leave notes that a person may still be editing.
         begin, progress: called before a note's turn with its path, and after it.
         reached, elsewhere: notes that have had their turn; those that other processes finished.
@@ -43,6 +46,7 @@ class EvolveBatch:
     reached: int = 0
     elsewhere: int = 0
     stopped: tuple[str, ...] = ()
+    rest: Sequence[str] = ()
     _failures: int = 0
     _was_missed: bool = False
     _last_error: str = ""
@@ -53,6 +57,9 @@ class EvolveBatch:
 
         A dead model is soon not asked any more; the analyzer stands in, and `stopped` says so.
         """
+        ports = self.process.ports
+        waiting = waiting_notes(ports.index, ports.clock.now(), [*self.paths, *self.rest])
+        self.process = replace(self.process, waiting=waiting)
         self._held_since = time.monotonic()
         for path in self.paths:
             self.begin(path)

@@ -12,6 +12,7 @@ from typing import Any
 
 from amem_cli.analyzer.analyzer import AnalyzerValues
 from amem_cli.analyzer.keywords import candidate_phrases
+from amem_cli.language.words import sentences
 from amem_cli.memory.ask_model import (
     ATTEMPTS,
     ModelReply,
@@ -60,6 +61,7 @@ _LABELS = {
     "keywords": ("Phrases", "k", "phrases", "keywords"),
     "tags": ("Tags", "t", "tags", "new_tags"),
 }
+_SENTENCES_COMPARED = 24
 COUNTED_OFF = "counted off instead of chosen"
 # A model that does one of these would only do it again.
 SIGNS_OF_WEAKNESS = frozenset({COUNTED_OFF, CUT_OFF, LOOPS, COPIES})
@@ -132,6 +134,7 @@ def ask_for_metadata(
     values: AnalyzerValues,
     settings: ProcessSettings,
     joint: ModelReply | None,
+    kept: Metadata,
 ) -> Description:
     """Ask for metadata of a note; ask once more for what fails, unless the fault shows that the
     model cannot do it. What it does not give is the analyzer's.
@@ -139,6 +142,7 @@ def ask_for_metadata(
     Args:
         missing: all that the note lacks; the question may be about less.
         joint: the reply to the joint question; it counts as the first attempt.
+        kept: former values, which stay where neither gives one.
     """
     similarity, trusted = similarity_by(values.encode), settings.trusted
     metadata, use = Metadata(), ModelUse()
@@ -165,16 +169,21 @@ def ask_for_metadata(
         # What passed is not asked for again: the shorter question is the easier one.
         rest = replace(rest, missing=checked.unfilled)
     if metadata.context and not trusted:
-        own = values.metadata(("context",)).context
-        vectors = values.encode([question.text, metadata.context, own])
-        # A weak model's sentence has to be nearer to the note than the analyzer's own.
-        if vectors[0] @ vectors[1] < vectors[0] @ vectors[2]:
+        own = sentences(question.text)[:_SENTENCES_COMPARED]
+        near = values.encode([question.text, metadata.context, *own])
+        # A weak model's sentence has to say more of the note than any of the note's own.
+        if own and near[0] @ near[1] < max(near[2:] @ near[0]):
             metadata = replace(metadata, context="")
-            failures["context"] = "says less of the note"
+            failures["context"] = "says less than a sentence of the note"
     unfilled = tuple(name for name in missing if not getattr(metadata, name))
-    replaced = (f"{name}: {why}; {ANALYZER} wrote it instead" for name, why in failures.items())
+    instead = values.metadata(unfilled)
+    outcome = dict.fromkeys(failures, "it is left empty")
+    outcome |= {name: "the former one stays" for name in failures if getattr(kept, name)}
+    by_analyzer = f"{ANALYZER} wrote it instead"
+    outcome |= {name: by_analyzer for name in failures if getattr(instead, name)}
+    replaced = (f"{name}: {why}; {outcome[name]}" for name, why in failures.items())
     return Description(
-        filled(metadata, values.metadata(unfilled)),
+        filled(filled(metadata, instead), kept),
         Step(model.name, METADATA_PROMPT if joint is None else JOINT_PROMPT, use),
         problems=(*remarks, *replaced),
     )

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from amem_cli.journal.link_decisions import USUAL_MINIMUM, minimum_strength
+from amem_cli.journal.link_decisions import USUAL_MINIMUM, WRITTEN_FROM, minimum_strength
+from amem_cli.memory.outcome import ANALYZER
 from amem_cli.models.prompt_text import FENCE, estimated_tokens, quote_line
 
 if TYPE_CHECKING:
@@ -72,14 +73,19 @@ class LinkFeedback:
 
 @dataclass(frozen=True, slots=True)
 class LearnedThresholds:
-    """The decisions about links in one vault, and what they mean for others if they count."""
+    """The decisions about links in one vault, and what they mean for others if they count.
+
+    `written_from` is the least strength of the analyzer's links before any decision.
+    """
 
     links: tuple[DecidedLink, ...] = ()
     learn: bool = True
+    written_from: float = WRITTEN_FROM["usual"]
 
     def minimum(self, judge: str) -> float:
         """Least strength of the links that a model, or the analyzer, makes."""
-        return minimum_strength(self._of(judge)) if self.learn else USUAL_MINIMUM
+        usual = self.written_from if judge == ANALYZER else USUAL_MINIMUM
+        return minimum_strength(self._of(judge), usual) if self.learn else usual
 
     def by_judge(self) -> list[LinkFeedback]:
         """What became of the links of each model and of the analyzer, by name."""
@@ -127,7 +133,9 @@ class LearnedThresholds:
         return examples
 
 
-def learned_thresholds(index: MemoryIndex, *, learn: bool = True) -> LearnedThresholds:
+def learned_thresholds(
+    index: MemoryIndex, learn: bool = True, written_from: float = WRITTEN_FROM["usual"]
+) -> LearnedThresholds:
     """What the owner decided about the latest links.
 
     A removed link that a person wrote into the note in words of their own is wanted.
@@ -140,4 +148,4 @@ def learned_thresholds(index: MemoryIndex, *, learn: bool = True) -> LearnedThre
         ):
             link = link._replace(decision=replace(link.decision, kept=True))
         links.append(link)
-    return LearnedThresholds(tuple(links), learn)
+    return LearnedThresholds(tuple(links), learn, written_from)

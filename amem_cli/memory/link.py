@@ -61,6 +61,7 @@ _NOTE_BYTES = 1_000
 _EXCERPT_BYTES = 240
 _EXCERPT_BESIDE_CONTEXT = 120
 _CONTEXT_BYTES = 200
+_LINE_BYTES = 450
 _MOST_ADDED = 3
 _WEAKEST = 0.1
 _USUAL_STRENGTH = 0.5
@@ -130,7 +131,11 @@ def ask_for_links(
             break
         links = _kept(checked.links, question)
         step = Step(model.name, made_by, use)
-        return replace(checked, links=links, step=step, problems=problems)
+        # What the model was shown and did not link, it does not suggest either.
+        seen = {one.path for one in question.candidates[:MOST_SHOWN]}
+        others = (*question.by_analyzer.links, *question.by_analyzer.suggested)
+        suggested = tuple(link for link in others if link.target not in seen)
+        return replace(checked, links=links, suggested=suggested, step=step, problems=problems)
     else:
         problems = (f"links: {fault}; the analyzer's links are kept",)
     # If the answer shows that the model cannot judge, the analyzer decides.
@@ -212,7 +217,7 @@ def _candidate_line(name: str, candidate: LinkCandidate, with_labels: bool) -> s
     if not with_labels:
         return line
     labels = [quote_line(label, 48) for label in (*candidate.keywords[:6], *candidate.tags[:4])]
-    return f"{line} | {', '.join(labels)}" if labels else line
+    return quote_line(f"{line} | {', '.join(labels)}" if labels else line, _LINE_BYTES)
 
 
 def _about(context: str) -> str:

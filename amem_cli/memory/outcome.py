@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, field, replace
 from operator import add
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from amem_cli.journal.link_decisions import Evolution, LinkUpdate
+from amem_cli.journal.link_decisions import WRITTEN_FROM, Evolution, LinkUpdate
 from amem_cli.notes.note import MemoryLink, Metadata, Note, Relation
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Described = TypeVar("Described", Note, Metadata)
 
 # Least strength by the evidence at which a model is asked about an older note at all.
-PLAUSIBLE = 0.06
+PLAUSIBLE = 0.03
 AskedFor = Literal["all", "context", "nothing"]
 
 
@@ -48,6 +48,8 @@ class ProcessSettings:
         trusted: the model is good enough to overrule the analyzer.
         plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
         learn: the owner's decisions about links count for others.
+        written_from: least strength, 0..1, of a link that the analyzer writes; weaker ones are
+            suggested.
     """
 
     evolve: bool = True
@@ -59,11 +61,13 @@ class ProcessSettings:
     trusted: bool = False
     plausible: float = PLAUSIBLE
     learn: bool = True
+    written_from: float = WRITTEN_FROM["usual"]
 
 
 @dataclass(frozen=True, slots=True)
 class NewLink:
-    """A new link from the note; its target is the older note's id, or its path if it has none."""
+    """A link from the note, new or suggested; its target is the older note's id, or its path if it
+    has none."""
 
     target: str
     path: str
@@ -126,6 +130,7 @@ class Outcome:
     Attributes:
         metadata: as it is in the note now.
         written: names of the fields that the machine filled.
+        suggested: links that are too weak to be written, the strongest first.
         changed_links: links made earlier that were updated or removed.
         proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
@@ -140,6 +145,7 @@ class Outcome:
     metadata: Metadata = field(default_factory=Metadata)
     written: tuple[str, ...] = ()
     links: tuple[NewLink, ...] = ()
+    suggested: tuple[NewLink, ...] = ()
     changed_links: tuple[ChangedLink, ...] = ()
     evolved: tuple[EvolvedNote, ...] = ()
     proposed: tuple[Proposal, ...] = ()
@@ -168,7 +174,8 @@ class Description:
     """Metadata for the note.
 
     Attributes:
-        replaces: names of fields whose present value goes; the others are only filled.
+        replaces: names of fields whose present value goes, also if the new one is empty; the others
+            are only filled.
     """
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -196,6 +203,7 @@ class Linking:
         link_changes: changes of links that the machine made earlier, from this note or from one
             that it is linked with.
         believed: False if a model was asked and gave no usable answer.
+        suggested: links that are too weak to be written, the strongest first; any number of them.
     """
 
     links: tuple[MemoryLink, ...] = ()
@@ -204,6 +212,7 @@ class Linking:
     problems: tuple[str, ...] = ()
     link_changes: tuple[LinkUpdate, ...] = ()
     believed: bool = True
+    suggested: tuple[MemoryLink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

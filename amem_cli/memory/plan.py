@@ -18,6 +18,7 @@ from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import text_hash
 from amem_cli.journal.events import Change, Event, LinkRecord, event_id
 from amem_cli.journal.link_decisions import (
+    MOST_SUGGESTED,
     Evolution,
     LinkUpdate,
     Proposal,
@@ -36,8 +37,9 @@ from amem_cli.memory.outcome import (
     ProcessSettings,
     Step,
 )
+from amem_cli.memory.outdated import text_sketch
 from amem_cli.notes.names import resolve, shortest_target
-from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note
+from amem_cli.notes.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.vault.file_state import FileContent
 
 MakeEvent = Callable[..., Event]
@@ -126,6 +128,7 @@ class ProcessPlan:
         self.note = NoteDraft(ports, content)
         self.drafts = [self.note]
         self.proposed: list[Proposal] = []
+        self._suggested: list[LinkRecord] = []
         before = self.note.note
         self._trigger = before.id or before.path
         events = ports.index.events.read(self._trigger, limit=1)
@@ -136,6 +139,7 @@ class ProcessPlan:
             cause=events[-1].id if events else "",
             model=analysis.model,
             text_hash=text_hash(content.raw),
+            sketch=text_sketch(before.body),
             waits_for=analysis.waits_for,
             problems=analysis.problems,
             **_costs(analysis.use),
@@ -144,13 +148,14 @@ class ProcessPlan:
     def events(self) -> list[Event]:
         """The events of the run, the cause first."""
         note = self.note.note
-        root = replace(self._root, note=note.id or "")
+        root = replace(self._root, note=note.id or "", suggested=tuple(self._suggested))
         return [root, *(event for draft in self.drafts for event in draft.events)]
 
     def draft(self) -> Outcome:
         """Draft every step, and return what the process would have done."""
         written = self._describe()
         links = self._link()
+        suggested = self._suggest()
         linking, path = self._analysis.linking, self.note.path
         own = [update for update in linking.link_changes if update.source == path]
         changed = [
@@ -173,6 +178,7 @@ class ProcessPlan:
             metadata=Metadata(note.keywords, note.tags, note.context),
             written=written,
             links=tuple(links),
+            suggested=tuple(suggested),
             changed_links=tuple(changed),
             evolved=tuple(evolved),
             proposed=tuple(self.proposed),
@@ -196,9 +202,10 @@ class ProcessPlan:
     def _describe(self) -> tuple[str, ...]:
         note, step = self.note.note, self._analysis.description
         fields: dict[str, FieldValue] = {
-            name: getattr(step.metadata, name)
+            name: value
             for name in METADATA_FIELDS
-            if (name in step.replaces or not getattr(note, name)) and getattr(step.metadata, name)
+            for value in (getattr(step.metadata, name),)
+            if name in step.replaces or (value and not getattr(note, name))
         }
         event = self._event("construct", step.step, reason=step.reason, problems=step.problems)
         self.note.change(fields, event)
@@ -206,24 +213,42 @@ class ProcessPlan:
 
     def _link(self) -> list[NewLink]:
         note, step = self.note.note, self._analysis.linking
-        index = self._ports.index
-        present = {_target_of(text, note.path, index) for text in note.links}
-        made: list[NewLink] = []
-        records: list[LinkRecord] = []
-        for link in step.links:
-            summary = index.notes.summary(link.target)
-            if summary is None or link.target in present:
-                continue
-            text = format_link(shortest_target(link.target, index.names))
-            relation, strength, reason = link.relation, link.strength, link.reason
-            records.append(LinkRecord(summary.key, link.target, text, relation, strength, reason))
-            found = (summary.key, summary.path, summary.title)
-            made.append(NewLink(*found, relation, reason, strength))
+        present = {_target_of(text, note.path, self._ports.index) for text in note.links}
+        made, records = self._recorded(step.links, present)
         texts = [record.text for record in records]
         reason = f"linked to {len(texts)} older note{'s' if len(texts) != 1 else ''}"
         event = self._event("link", step.step, reason=reason, links=tuple(records))
         self.note.change({"links": [*note.links, *texts]}, event)
         return made
+
+    def _suggest(self) -> list[NewLink]:
+        """What may belong together, but is not linked in either direction, in the text neither."""
+        note, index = self.note.note, self._ports.index
+        linked = {_target_of(text, note.path, index) for text in note.links}
+        linked |= {path for path, _ in index.links.outgoing(note.path)}
+        linked |= {path for path, _ in index.links.incoming(note.path)}
+        found, records = self._recorded(self._analysis.linking.suggested, linked, MOST_SUGGESTED)
+        self._suggested = records
+        return found
+
+    def _recorded(
+        self, links: Sequence[MemoryLink], linked: Set[str | None], limit: int | None = None
+    ) -> tuple[list[NewLink], list[LinkRecord]]:
+        """Links to notes that exist and are not among those linked, at most `limit`."""
+        index = self._ports.index
+        found: list[NewLink] = []
+        records: list[LinkRecord] = []
+        for link in links:
+            summary = index.notes.summary(link.target)
+            if summary is None or link.target in linked or len(found) == limit:
+                continue
+            text = format_link(shortest_target(link.target, index.names))
+            relation, strength, reason = link.relation, link.strength, link.reason
+            record = LinkRecord(summary.key, link.target, text, relation, strength, reason)
+            records.append(record if summary.id else replace(record, text_hash=summary.text_hash))
+            named = (summary.key, summary.path, summary.title)
+            found.append(NewLink(*named, relation, reason, strength))
+        return found, records
 
     def _update_neighbours_links(self) -> list[ChangedLink]:
         """Update links of the notes that this one is linked with."""
@@ -246,14 +271,15 @@ class ProcessPlan:
         if draft.events and draft not in self.drafts:
             self.drafts.append(draft)
 
-    def _draft_of(self, path: str) -> NoteDraft | None:
-        """The draft of an older note; None if somebody may be editing it."""
+    def _draft_of(self, path: str, *, waits: bool = False) -> NoteDraft | None:
+        """The draft of an older note; None if somebody may be editing it, unless its change waits
+        for a person."""
         # A note that changes in this run has a draft already, whose bytes count.
         for draft in self.drafts:
             if draft.path == path:
                 return draft
         draft = NoteDraft(self._ports, self._ports.vault.read(path))
-        free = self._settings.review or self._is_settled(draft.content, draft.note)
+        free = waits or self._settings.review or self._is_settled(draft.content, draft.note)
         return draft if free else None
 
     def _update_links(
@@ -284,19 +310,20 @@ class ProcessPlan:
     def _evolve(self, linked: Set[str]) -> list[EvolvedNote]:
         evolved: list[EvolvedNote] = []
         for change in self._analysis.linking.evolutions:
-            if change.path in linked and self._settings.evolve:
+            if (change.path in linked or change.waits) and self._settings.evolve:
                 with suppress(AmemError):
                     evolved += self._evolve_one(change)
         return evolved
 
     def _evolve_one(self, change: Evolution) -> list[EvolvedNote]:
-        draft = self._draft_of(change.path)
+        waits = change.waits or self._settings.review
+        draft = self._draft_of(change.path, waits=waits)
         if draft is None:
             return []
         note = draft.note
         owned = provenance_of(self._ports.index, note.id or note.path)
         fields = self._not_rejected(note, evolved_fields(note, change, owned))
-        if self._settings.review:
+        if waits:
             self._propose(note, change, fields)
             return []
         event = self._event("evolve", self._analysis.linking.step, reason=change.reason)

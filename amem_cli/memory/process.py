@@ -1,10 +1,8 @@
 """The memory process for one note (A-MEM): describe, embed, link, evolve, record.
 
-`MemorySteps` analyses and writes nothing: it asks the language model if there is one and it may
-read the note; every answer is checked, asked for once more, and replaced by the offline analyzer's
-value if it fails again. `MemoryProcess` records what comes of it. For a model that gives no answer
-at all the analyzer stands in, once for each text, and the note stays pending; a later answer
-replaces these values.
+`MemorySteps` analyses and writes nothing; `MemoryProcess` records what comes of it. For a model
+that gives no answer at all the analyzer stands in, once for each text, and the note stays pending;
+a later answer replaces these values.
 """
 
 from __future__ import annotations
@@ -14,9 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
-from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
-from amem_cli.analyzer.link_evidence import near_notes
+from amem_cli.analyzer.earlier_notes import EarlierNotes, moment_made
 from amem_cli.errors import (
     BudgetSpent,
     HeaderRefused,
@@ -25,224 +21,59 @@ from amem_cli.errors import (
     NoteInUse,
     WriteConflict,
 )
-from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
+from amem_cli.index.draft import FieldValue, NoteDraft, id_is_shared, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
-from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.regions import conflict_line
-from amem_cli.memory.learn import LearnedThresholds, learned_thresholds
+from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import (
     ANALYZER,
-    Description,
-    Linking,
     NewLink,
     NoteAnalysis,
     Outcome,
     ProcessSettings,
     filled,
 )
+from amem_cli.memory.outdated import (
+    machine_fields,
+    outdated_fields,
+    owned_before_undo,
+    stand_in_fields,
+    without_machine_values,
+)
 from amem_cli.memory.plan import ProcessPlan
-from amem_cli.memory.relink import with_links_updated
+from amem_cli.memory.relink import said_again, with_links_updated
+from amem_cli.memory.steps import MemorySteps
 from amem_cli.models.ports import UnavailableModel
-from amem_cli.notes.names import is_linkable
-from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note, parse_note
+from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note, parse_note
+from amem_cli.search.suggestions import suggestions
 
 if TYPE_CHECKING:
-    from amem_cli.analyzer.link_evidence import LinkCandidate
-    from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.records import NoteSummary
+    from amem_cli.analyzer.earlier_notes import Place
     from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
-    from amem_cli.memory.link import LinkQuestion
-    from amem_cli.models.ports import Encoder, LanguageModel, Vectors
-    from amem_cli.notes.note import MemoryLink, Relation
+    from amem_cli.models.ports import Encoder, LanguageModel
+    from amem_cli.notes.note import Relation
     from amem_cli.vault.file_state import FileContent
 
 MAX_ROUNDS = 3
-# What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
-# and what it says of links changes nothing for the better (docs/memory.md).
-FIELDS_OF_THE_WEAK = frozenset({"context"})
-# Notes weighed for each that a model is shown: the nearest are not always the related ones.
-WEIGHED_FOR_EACH_SHOWN = 2
-
-
-@dataclass(frozen=True, slots=True)
-class MemorySteps:
-    """The steps of the process; without a model the offline analyzer does all of it."""
-
-    index: MemoryIndex
-    encoder: Encoder
-    model: LanguageModel | None
-    settings: ProcessSettings
-    learned: LearnedThresholds = field(default_factory=LearnedThresholds)
-
-    def analyse(self, note: Note, owned: Provenance) -> NoteAnalysis:
-        """Find metadata for the empty fields, links to older notes, and changes of those.
-
-        Args:
-            owned: what of the note the machine wrote.
-
-        Raises:
-            ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
-        """
-        text = plain_text(note.body)
-        if not text:
-            return NoteAnalysis(Description(), Linking(), ANALYZER)
-        missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
-        values = AnalyzerValues(self.index, self.encoder.encode, note, text)
-        if self._model_for(note) is None:
-            description = Description(values.metadata(missing))
-            linking, _ = self._links(filled(note, description.metadata), text, owned)
-        else:
-            description, linking = self._ask(note, text, owned, missing, values)
-        names = " and ".join(filter(None, (", ".join(missing[:-1]), *missing[-1:])))
-        description = replace(description, reason=f"{names} were missing" if missing else "")
-        models = {description.step.model, linking.step.model} - {ANALYZER}
-        return NoteAnalysis(description, linking, min(models) if models else ANALYZER)
-
-    def _ask(
-        self,
-        note: Note,
-        text: str,
-        owned: Provenance,
-        missing: tuple[str, ...],
-        values: AnalyzerValues,
-    ) -> tuple[Description, Linking]:
-        """The steps with the language model, in one joint question if it is trusted."""
-        # Not loaded if no model is asked.
-        from amem_cli.memory.ask_model import ask_once
-        from amem_cli.memory.describe import ask_for_metadata, metadata_question
-        from amem_cli.memory.grounding import similarity_by
-        from amem_cli.memory.link import ask_for_links, link_request
-
-        model, settings = self.model, self.settings
-        assert model is not None
-        wanted = [name for name in missing if settings.trusted or name in FIELDS_OF_THE_WEAK]
-        asked = metadata_question(note.title, text, wanted, values.near_tags()) if wanted else None
-        candidates, joint = None, None
-        if asked is not None and settings.trusted:
-            # The note's context is not known yet; its own words must do to find older notes.
-            labels = tuple(name for name in missing if name != "context")
-            candidates = self._links(filled(note, values.metadata(labels)), text, owned)
-            # Without an older note to ask about, the metadata is asked for alone.
-            if candidates[1] is not None:
-                request = link_request(note, candidates[1], settings.deadline, metadata=asked)
-                joint = ask_once(model, request)
-        if asked is None:
-            description = Description(values.metadata(missing))
-        else:
-            description = ask_for_metadata(model, asked, missing, values, settings, joint)
-        described = filled(note, description.metadata)
-        # With its context the note may be near to others than its words alone.
-        if candidates is None or joint is None:
-            candidates = self._links(described, text, owned)
-        linking, question = candidates
-        if question is None:
-            return description, linking
-        return description, ask_for_links(
-            model,
-            described,
-            question,
-            vocabulary=self.index.notes.tag_counts(public=not note.private),
-            similarity=similarity_by(self.encoder.encode),
-            deadline=settings.deadline,
-            joint=joint,
-        )
-
-    def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:
-        """The model, if it may read the note."""
-        model = self.model
-        return None if model is None or (note.private and model.is_remote) else model
-
-    def _links(
-        self, note: Note, text: str, owned: Provenance
-    ) -> tuple[Linking, LinkQuestion | None]:
-        """What the analyzer makes of the older notes that the note may be linked to, and the
-        question for a model; None if it may not be asked, or need not be."""
-        vector = note_vector(self.encoder.encode, note)
-        weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
-        unlinked = self.index.link_history.unlinked(note.path)
-        summary = self.index.notes.summary(note.path)
-        dated = replace(note, created=summary.made) if summary else note
-        is_dated = summary is None or bool(summary.created)
-        older = [
-            each
-            for each in near_notes(self.index, note.path, text, vector, weighed)
-            if each.created <= dated.created
-            # Files copied at once are linked in the order in which they are processed.
-            and (is_dated or each.created != dated.created or each.path < note.path)
-            and is_linkable(each.path)
-            # Nothing of a private note spreads: a link names it, a model repeats its words.
-            and (note.private or not each.private)
-            and not owned.declined & {each.key, each.path}
-            and each.path not in unlinked
-        ]
-        if not older or not self.settings.max_links:
-            return Linking(), None
-        suggestions = partial(
-            link_suggestions,
-            dated,
-            older,
-            document_frequency=self.index.text.document_frequency,
-            total=self.index.notes.count(),
-        )
-        minimum = self.learned.minimum(ANALYZER)
-        suggested = suggestions(limit=self.settings.max_links, minimum=minimum)
-        alike = [each for each in older if each.private == note.private]
-        offline = superseded_contexts(note, suggested, alike)
-        linking = Linking(tuple(suggested), tuple(offline))
-        if not self.settings.trusted or self._model_for(note) is None:
-            return linking, None
-        weaker = suggestions(limit=len(older), minimum=self.settings.plausible)
-        plausible = {link.target: link for link in weaker}
-        by_path = {each.path: each for each in older if self._model_for(each) is not None}
-        shown = [by_path[path] for path in plausible if path in by_path]
-        return linking, self._link_question(note, vector, shown, plausible, linking, owned)
-
-    def _link_question(
-        self,
-        note: Note,
-        vector: Vectors,
-        readable: Sequence[LinkCandidate],
-        plausible: Mapping[str, MemoryLink],
-        linking: Linking,
-        owned: Provenance,
-    ) -> LinkQuestion | None:
-        """The plausible candidates, with what was decided and linked before."""
-        from amem_cli.memory.evolve import existing_links
-        from amem_cli.memory.link import MOST_SHOWN, LinkQuestion
-
-        settings = self.settings
-        candidates = readable[: min(settings.candidates, MOST_SHOWN)]
-        if not candidates or self.model is None:
-            return None
-
-        def may_be_shown(other: NoteSummary) -> bool:
-            return (note.private or not other.private) and self._model_for(other) is not None
-
-        doubted = {path for path, link in plausible.items() if link.relation in SUPERSEDING}
-        return LinkQuestion(
-            candidates,
-            linking,
-            plausible,
-            examples=self.learned.examples(self.index, note, vector, may_be_shown),
-            existing=existing_links(self.index, note, owned, candidates, doubted)
-            if settings.evolve
-            else (),
-            evolve=settings.evolve,
-            max_links=settings.max_links,
-            minimum=self.learned.minimum(self.model.name),
-        )
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryProcess:
-    """The memory process of one open vault; without a model the offline analyzer does all of it."""
+    """The memory process of one open vault; without a model the offline analyzer does all of it.
+
+    Attributes:
+        again: what the machine wrote in a note's metadata is made anew, also what was undone.
+        waiting: see `MemorySteps`.
+    """
 
     ports: VaultPorts
     encoder: Encoder
     model: LanguageModel | None
     settings: ProcessSettings = field(default_factory=ProcessSettings)
+    again: bool = False
+    waiting: Mapping[str, Place] | None = None
 
     def run(
         self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
@@ -352,21 +183,66 @@ class MemoryProcess:
     def _analyse(self, note: Note, text_hash: str) -> NoteAnalysis:
         index, settings = self.ports.index, self.settings
         owned = provenance_of(index, note.id or note.path)
-        learned = learned_thresholds(index, learn=settings.learn)
-        steps = MemorySteps(index, self.encoder, self.model, settings, learned)
-        events = index.events.read(note.id or note.path) if self.model is not None else []
-        replaced = stand_in_fields(note, owned, events)
-        bare = replace(note, **{name: type(getattr(note, name))() for name in replaced})
-        analysis = steps.analyse(bare, owned)
-        if replaced:
-            reason = f"the model answers, for which {ANALYZER} had stood in"
-            described = replace(analysis.description, replaces=replaced, reason=reason)
+        learned = learned_thresholds(index, settings.learn, settings.written_from)
+        now = self.ports.clock.now()
+        steps = MemorySteps(
+            index, self.encoder, self.model, settings, learned, now=now, waiting=self.waiting
+        )
+        summary = index.notes.summary(note.path)
+        if summary is not None:
+            # What is said of older notes counts from then on, and needs a date.
+            note = replace(note, created=moment_made(summary, now))
+        events = index.events.read(note.id or note.path)
+        names, reason = self._to_replace(note, owned, events, text_hash)
+        written = owned_before_undo(events) if self.again else owned
+        bare = without_machine_values(note, written, names)
+        # Without a text hash: also if the text went through the process and was not described anew.
+        fits = set(names).difference(outdated_fields(note, written, events, ""))
+        former = {name: getattr(note, name) for name in fits}
+        analysis = steps.analyse(bare, owned, Metadata(**former))
+        if names:
+            metadata = filled(
+                analysis.description.metadata, Metadata(bare.keywords, bare.tags, bare.context)
+            )
+            if "context" in fits:
+                context = said_again(
+                    self.ports,
+                    self.encoder,
+                    note,
+                    events,
+                    metadata.context,
+                    EarlierNotes(index, now),
+                )
+                metadata = replace(metadata, context=context)
+            changed = [name for name in names if getattr(metadata, name) != getattr(note, name)]
+            described = replace(
+                analysis.description, metadata=metadata, replaces=changed, reason=reason
+            )
             analysis = replace(analysis, description=described)
         if not settings.evolve:
             return analysis
         return with_links_updated(
-            index, self.encoder, note, text_hash, owned, analysis, trusted=settings.trusted
+            index,
+            self.encoder,
+            note,
+            text_hash,
+            owned,
+            analysis,
+            EarlierNotes(index, now),
+            trusted=settings.trusted,
         )
+
+    def _to_replace(
+        self, note: Note, owned: Provenance, events: Sequence[Event], text_hash: str
+    ) -> tuple[list[str], str]:
+        """The fields whose values by the machine are made anew, and why."""
+        if self.again and not id_is_shared(self.ports.index, note.id or note.path):
+            return machine_fields(note, owned_before_undo(events)), "asked for again"
+        outdated = outdated_fields(note, owned, events, text_hash)
+        if outdated:
+            return outdated, "the text changed"
+        stood_in = stand_in_fields(note, owned, events) if self.model is not None else []
+        return stood_in, f"the model answers, for which {ANALYZER} had stood in"
 
     def _try_on(self, content: FileContent, note: Note) -> None:
         """Check that the note's properties can take what will be written, before a model works."""
@@ -435,27 +311,6 @@ def _keys(note: Note) -> list[str]:
     return [key for key in (note.id, note.path) if key]
 
 
-def stand_in_fields(note: Note, owned: Provenance, events: Sequence[Event]) -> list[str]:
-    """Fields of a note that the analyzer filled while the model gave no answer, and nobody changed
-    since; `events` are the note's, oldest first."""
-    runs: set[str] = set()
-    written: dict[str, object] = {}
-    for event in events:
-        if event.kind == "process":
-            runs = {*runs, event.id} if event.waits_for else set()
-        elif event.kind == "construct" and event.cause in runs:
-            written |= {change.field: change.after for change in event.changes}
-    if not runs:
-        return []
-    present = {"keywords": list(note.keywords), "tags": list(note.tags), "context": note.context}
-    own = {
-        "keywords": owned.keywords.issuperset(note.keywords),
-        "tags": owned.tags.issuperset(note.tags),
-        "context": owned.context == note.context,
-    }
-    return [name for name in written if own.get(name) and written[name] == present[name]]
-
-
 def waiting_outcome(
     ports: VaultPorts, path: str, problems: Sequence[str], *, pending: bool = True
 ) -> Outcome:
@@ -477,4 +332,10 @@ def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
         target = ports.index.notes.summary(record.path)
         title, relation = target.title if target else record.path, cast("Relation", record.relation)
         links.append(NewLink(key, record.path, title, relation, record.reason, record.strength))
-    return replace(waiting_outcome(ports, path, (), pending=False), links=tuple(links))
+    outcome = waiting_outcome(ports, path, (), pending=False)
+    suggested = tuple(
+        NewLink(to.key, to.path, to.title, each.relation, each.reason, each.strength)
+        for each in suggestions(ports.index, path)
+        if (to := each.target).path != path
+    )
+    return replace(outcome, links=tuple(links), suggested=suggested)

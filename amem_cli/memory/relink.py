@@ -11,17 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from amem_cli.analyzer.analyzer import note_vector
-from amem_cli.analyzer.link_choice import link_suggestions
+from amem_cli.analyzer.earlier_notes import EarlierNotes
+from amem_cli.analyzer.link_choice import changed_contexts, weigh
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
-from amem_cli.index.memory_index import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
-from amem_cli.journal.provenance import Provenance
+from amem_cli.journal.provenance import Provenance, effective_events
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
+from amem_cli.memory.outdated import without_machine_values
 from amem_cli.models.ports import Encoder
-from amem_cli.notes.note import MemoryLink, Note
+from amem_cli.notes.note import MemoryLink, Note, parse_note
 
 # Notes beside the linked ones that show what evidence is usual.
 _COMPARED = 8
@@ -34,6 +36,7 @@ def with_links_updated(
     text_hash: str,
     owned: Provenance,
     analysis: NoteAnalysis,
+    earlier: EarlierNotes,
     *,
     trusted: bool,
 ) -> NoteAnalysis:
@@ -41,6 +44,9 @@ def with_links_updated(
 
     Nothing changes for a text that went through the process before, by its hash. What the model
     says of an existing link counts if it is trusted.
+
+    Args:
+        note: with the moment when it was made as its date.
     """
     events = index.events.read(note.id or note.path)
     processed = [event.text_hash for event in events if event.kind == "process" and event.text_hash]
@@ -60,7 +66,8 @@ def with_links_updated(
             update = update_by_model(note.path, linked.pop(path)[1], said[path])
             by_model += [update] if update is not None else []
     decided = {(update.source, update.target) for update in by_model}
-    by_text = _updates_by_text(index, encoder, _without_machine_text(note, owned), linked, events)
+    own = without_machine_values(note, owned)
+    by_text = _updates_by_text(index, encoder, own, linked, events, earlier)
     return replace(
         analysis,
         linking=replace(linking, link_changes=tuple(by_model)),
@@ -80,14 +87,52 @@ def machine_links(
                 yield summary, record
 
 
-def _without_machine_text(note: Note, owned: Provenance) -> Note:
-    """The note without what the machine wrote of an earlier text."""
-    return replace(
-        note,
-        keywords=tuple(keyword for keyword in note.keywords if keyword not in owned.keywords),
-        tags=tuple(tag for tag in note.tags if tag not in owned.tags),
-        context="" if note.context == owned.context else note.context,
+def said_again(
+    ports: VaultPorts,
+    encoder: Encoder,
+    note: Note,
+    events: Sequence[Event],
+    context: str,
+    earlier: EarlierNotes,
+) -> str:
+    """A context made anew, closed with what another note said of this one, if it still says so.
+
+    Args:
+        events: the note's, oldest first.
+        context: the new one, or the former one if that stays.
+    """
+    index = ports.index
+    closings = (
+        (event.trigger, change.before)
+        for event in reversed(effective_events(events))
+        for change in event.changes
+        if event.kind == "evolve" and event.model == ANALYZER
+        if (change.field, change.after) == ("context", note.context)
     )
+    key, before = next(closings, ("", ""))
+    own = index.notes.summary(note.path)
+    if not key or own is None:
+        return context
+    # What stays is what was there before the other note spoke.
+    base = str(before) if context == note.context else context
+    for summary in with_key(index.notes.find(key), key)[:1]:
+        other = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
+        if other.private != note.private or other.refused is not None:
+            continue
+        other = replace(other, created=earlier.made(summary))
+        vector = note_vector(encoder.encode, other)
+        [older] = at_best(index, [own], vector, earlier)
+        older = replace(older, context=base)
+        _, said = weigh(
+            other,
+            [older],
+            document_frequency=earlier.document_frequency,
+            total=earlier.total,
+            minimum=1.0,
+        )
+        for change in changed_contexts(other, said, [older], lambda each: each.context):
+            base = change.context or base
+    return base
 
 
 def _updates_by_text(
@@ -96,23 +141,23 @@ def _updates_by_text(
     note: Note,
     linked: Mapping[str, tuple[NoteSummary, LinkRecord]],
     events: Sequence[Event],
+    earlier: EarlierNotes,
 ) -> list[LinkUpdate]:
     if not linked:
         return []
     vector = note_vector(encoder.encode, note)
-    near = near_notes(index, note.path, plain_text(note.body), vector, _COMPARED)
-    best = at_best(index, [summary for summary, _ in linked.values()], vector)
+    near = near_notes(index, note.path, plain_text(note.body), vector, _COMPARED, earlier)
+    best = at_best(index, [summary for summary, _ in linked.values()], vector, earlier)
 
     def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
-        suggestions = link_suggestions(
+        weighed = weigh(
             note,
             candidates,
-            document_frequency=index.text.document_frequency,
-            total=index.notes.count(),
-            limit=len(candidates),
+            document_frequency=earlier.document_frequency,
+            total=earlier.total,
             minimum=0.0,
         )
-        return {link.target: link for link in suggestions}
+        return {link.target: link for link in weighed.links}
 
     # Judged both at its best and alone, so that a link does not change with the rest of the vault.
     at_most = links(list({each.path: each for each in (*near, *best)}.values()))

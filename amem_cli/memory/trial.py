@@ -27,7 +27,7 @@ from amem_cli.memory.describe import (
 )
 from amem_cli.memory.grounding import similarity_by
 from amem_cli.memory.link import LinkQuestion, check_links, link_request
-from amem_cli.memory.process import FIELDS_OF_THE_WEAK
+from amem_cli.memory.steps import FIELDS_OF_THE_WEAK
 from amem_cli.memory.trust import (
     CaseResult,
     Figures,

@@ -138,19 +138,23 @@ def _by_path(wanted: str, source: str, names: NoteNames) -> str | None:
         return None
     key = _path_key(location)
     is_anchored = wanted.startswith(("/", "./", "../"))
+    fitting = [
+        path
+        for path in names.candidates(name_key(location))
+        if (path_key := _path_key(path)) == key
+        or (not is_anchored and path_key.endswith(f"/{key}"))
+    ]
+    if len(fitting) < 2:
+        return fitting[0] if fitting else None
     folder = _folded(source.rpartition("/")[0])
-    best: tuple[int, int, int, str] | None = None
-    for path in names.candidates(name_key(location)):
+
+    def rank(path: str) -> tuple[int, int, int, str]:
         path_key = _path_key(path)
-        if path_key == key:
-            nearness = 0
-        elif is_anchored or not path_key.endswith(f"/{key}"):
-            continue
-        else:
-            nearness = 1 if not folder or path_key.startswith(f"{folder}/") else 2
-        rank = (nearness, _spelling(location, path), len(path), path)
-        best = rank if best is None else min(best, rank)
-    return best[3] if best else None
+        is_near = not folder or path_key.startswith(f"{folder}/")
+        nearness = 0 if path_key == key else 1 if is_near else 2
+        return (nearness, _spelling(location, path), len(path), path)
+
+    return min(fitting, key=rank)
 
 
 def _by_alias(wanted: str, names: NoteNames) -> str | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import NotFoundError
-from amem_cli.notes.names import NameTable, resolve
 from amem_cli.search.search import Supersession, supersessions
+from amem_cli.search.suggestions import linked_pairs, suggestions
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from amem_cli.journal.events import LinkRecord
     from amem_cli.notes.note import Note
     from amem_cli.search.search import Filters
+    from amem_cli.search.suggestions import OpenLink
 
     Usage = Mapping[str, tuple[int, str]]
 
@@ -77,6 +79,7 @@ class NoteView:
         raw: the file's bytes.
         supersession: which notes supersede or contradict it.
         usage: how often amem showed or found it, and when last.
+        suggested: links that amem suggests of it and to it, the strongest first.
     """
 
     summary: NoteSummary
@@ -85,6 +88,7 @@ class NoteView:
     links: tuple[LinkView, ...]
     supersession: Supersession
     usage: tuple[int, str] = (0, "")
+    suggested: tuple[OpenLink, ...] = ()
 
 
 def read_note(ports: VaultPorts, name: str) -> NoteView:
@@ -95,7 +99,9 @@ def read_note(ports: VaultPorts, name: str) -> NoteView:
     raw = ports.vault.read(summary.path).raw
     note = parse_note(summary.path, raw, ports.names)
     supersession = supersessions(ports.index, [summary.path]).get(summary.path, Supersession())
-    return NoteView(summary, note, raw, _links(ports.index, summary), supersession)
+    links = _links(ports.index, summary)
+    suggested = tuple(suggestions(ports.index, summary.path))
+    return NoteView(summary, note, raw, links, supersession, suggested=suggested)
 
 
 def _links(index: MemoryIndex, note: NoteSummary) -> tuple[LinkView, ...]:
@@ -116,7 +122,9 @@ def _links(index: MemoryIndex, note: NoteSummary) -> tuple[LinkView, ...]:
             record = made.get((source.path, target.key)) or made.get((source.path, target.path))
             explained = record if link.kind == "property" else None
             view = LinkView(other.id, path, other.title, outgoing, link.kind, explained)
-            found.setdefault((path, outgoing), view)
+            # What is said of a link counts, also if the text has the same link.
+            if explained is not None or (path, outgoing) not in found:
+                found[path, outgoing] = view
     return tuple(found.values())
 
 
@@ -161,7 +169,7 @@ def listed(
         waiting = {note.path for note in index.queue.pending()}
         notes = [note for note in notes if note.path in waiting]
     if wanted.orphans:
-        linked = _linked_paths(index)
+        linked = set(chain.from_iterable(linked_pairs(index)))
         notes = [note for note in notes if note.path not in linked]
     usage: Usage = {}
     if wanted.never_read or wanted.untouched_since or sort == "read":
@@ -174,18 +182,6 @@ def listed(
     key, newest_first = SORTS[sort]
     notes.sort(key=lambda note: key(note, usage), reverse=newest_first != reverse)
     return notes[: max(0, limit)] if limit is not None else notes
-
-
-def _linked_paths(index: MemoryIndex) -> set[str]:
-    """Notes with a link in either direction."""
-    # All names in memory: a query for each link would take far longer.
-    names = NameTable((note.path, note.aliases, note.title) for note in index.notes.summaries())
-    linked: set[str] = set()
-    for source, link in index.links.all():
-        target = resolve(link.target, source, names)
-        if target is not None and target != source:
-            linked |= {source, target}
-    return linked
 
 
 def _is_untouched(index: MemoryIndex, note: NoteSummary, usage: Usage, day: str) -> bool:

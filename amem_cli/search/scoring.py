@@ -58,6 +58,9 @@ _ENDS_ASKING = re.compile(r"[?？؟][\s\"'”’»)\]*_]{0,8}\Z")
 # A link in the text is a person's; it says what similarity does not. One in the front matter may
 # come from the machine, which used similarity already.
 LINK_SHARES = {"wikilink": 0.5, "property": 0.3}
+# Times the probability that the link is right: as far as that, a person's decision makes no
+# difference to what the notes have in common.
+SUGGESTED_SHARE = 0.6
 # A note that links to more notes than this says less about each of them.
 SELECTIVE_LINKS = 8
 MAX_CORRECTED = 8
@@ -112,7 +115,8 @@ class QueryScorer:
         scores = fused_scores({*cosines, *words})
         surplus = excess(scores)
         times = {path: self._written_next(path) for path in surplus}
-        links = {path: self._links(path) for path in surplus}
+        suggested = self._suggested(surplus)
+        links = {path: suggested[path] | self._links(path) for path in surplus}
         asking = {path for path, others in times.items() if others and self._asks(path)}
         near = {other for others in times.values() for other, _ in others}
         lengths = self._index.text.lengths([*surplus, *near]) if near else {}
@@ -207,6 +211,18 @@ class QueryScorer:
         for other, link in (*self._index.links.outgoing(path), *self._index.links.incoming(path)):
             if other != path and self._is_allowed(other):
                 shares[other] = max(shares.get(other, 0.0), LINK_SHARES[link.kind])
+        return shares
+
+    def _suggested(self, paths: Iterable[str]) -> dict[str, dict[str, float]]:
+        """By path, the shares of the notes that amem suggests to link with it."""
+        shares: dict[str, dict[str, float]] = {path: {} for path in paths}
+        for link in self._index.link_history.suggested(shares):
+            for path, other in ((link.source, link.target), (link.target, link.source)):
+                if path in shares and self._is_allowed(other):
+                    shares[path].setdefault(other, SUGGESTED_SHARE * link.strength)
+        for path in [path for path, others in shares.items() if others]:
+            for other in self._index.link_history.unlinked(path):
+                shares[path].pop(other, None)
         return shares
 
     def _is_allowed(self, path: str) -> bool:

@@ -34,11 +34,7 @@ def _cut(*parts: Part) -> Text:
 
 
 def show_overview(console: Console, seen: Overview, *, everything: bool = False) -> None:
-    """A summary of the network.
-
-    Args:
-        everything: each list in full, instead of its first few entries.
-    """
+    """A summary of the network; `everything` is each list in full, not its first few entries."""
     graph = seen.graph
     _line(console, *_counts(seen))
     if not graph.nodes:
@@ -78,7 +74,10 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
     section(
         "bridges", "linked with that many other clusters", _counted(bridges, titles), len(bridges)
     )
-    section("disputes", "which note contradicts or supersedes which", _disputes(seen, titles))
+    disputes = _between(seen.disputes, titles)
+    section("disputes", "which note contradicts or supersedes which", disputes)
+    strongest = sorted(graph.suggested, key=lambda edge: -(edge.strength or 0.0))
+    section("suggested", "`amem links` decides", _between(strongest, titles))
     share = f"{len(seen.orphans)} of {plural(len(graph.nodes), 'note')} without a link"
     orphans: list[Row] = [
         (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
@@ -148,7 +147,7 @@ def _cluster_row(
     )
 
 
-def _disputes(seen: Overview, titles: dict[str, str]) -> list[Row]:
+def _between(edges: Sequence[Edge], titles: dict[str, str]) -> list[Row]:
     return [
         (
             "  ",
@@ -157,7 +156,7 @@ def _disputes(seen: Overview, titles: dict[str, str]) -> list[Row]:
             titles[edge.target],
             (f"  {on_one_line(edge.reason)}", "dim"),
         )
-        for edge in seen.disputes
+        for edge in edges
     ]
 
 
@@ -239,6 +238,8 @@ def _label(graph: Graph, child: Branch) -> Row:
     edge = child.edge
     assert edge is not None
     arrow = "↔" if child.mutual else "→" if edge.target == child.path else "←"
+    if edge.suggested:
+        arrow = "⇢" if edge.target == child.path else "⇠"
     return (
         (f"{arrow} ", "cyan"),
         (on_one_line(graph.nodes[child.path].title), "bold"),
@@ -254,6 +255,7 @@ def _who(edge: Edge) -> str:
     relation = on_one_line(edge.relation).replace("_", " ")
     strength = "" if edge.strength is None else f"{edge.strength:.1f}"
     by = "amem" if edge.by == "machine" else "you"
+    by = "suggested" if edge.suggested else by
     return ", ".join(part for part in (relation, strength, by) if part)
 
 

@@ -93,7 +93,7 @@ def _deed(event: Event, note: str) -> str:
         "remove": f"removed {note}",
         "merge": f"merged {note}",
         "undo": f"took back a change of {of_note}",
-        "reject": f"rejected a change of {note}",
+        "reject": f"rejected a {what if event.suggested else 'change'} of {note}",
         "release": f"edited {of_note} by hand",
         "baseline": f"created a vault of {plural(len(event.known), 'note')}",
     }
@@ -103,6 +103,8 @@ def _deed(event: Event, note: str) -> str:
 
 def _what(event: Event) -> str:
     fields = [each.field for each in event.changes if not gives_identity(each)]
+    if event.kind in ("reject", "undo") and event.suggested:
+        return "suggestion"
     return _listing(fields) or ("links" if event.links_before else "text")
 
 
@@ -114,6 +116,7 @@ def undone_line(event: Event) -> str:
         "merge": "merge",
         "process": "whole change",
         "undo": "undo",
+        "reject": "rejection",
     }
     written = _what(event) if event.kind in ("construct", "link") else f"change of {_what(event)}"
     return f"took back the {whole.get(event.kind, written)} of {event.path}  {event.id}"
@@ -130,6 +133,8 @@ def _details(event: Event) -> Iterator[tuple[str, str]]:
             for text, style in change_lines(change):
                 yield f"{change.field:<9}{text}", style
     yield from _links(event)
+    for link in event.suggested:
+        yield f"suggested {link.text}{link_words(link)}", "dim"
     if not event.changes and event.splice is not None:
         yield from _text_diff(event.splice.removed, event.splice.inserted)
     for change in event.proposed:

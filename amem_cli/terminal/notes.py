@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.terminal.output import Styled
+from amem_cli.terminal.output import Styled, plural
 from amem_cli.workspace.documents import CITATION, document
 
 if TYPE_CHECKING:
@@ -141,27 +142,38 @@ def show_outcome(
         ("tags", " ".join(f"#{tag}" for tag in meta.tags)),
         ("context", meta.context),
     )
-    rows = [(name, value) for name, value in fields if value]
+    rows = [(name, value) for name, value in fields if value or name in outcome.written]
     for name, value in rows:
         # What amem wrote is the news.
         mark = "" if outcome.pending or name in outcome.written else " (kept)"
+        mark = mark if value else "removed, as it no longer fits"
         console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim"), one_line=cut))
-    problems = list(outcome.problems) if verbose else _without_rejected_parts(outcome.problems)
+    problems = list(outcome.problems) if verbose else without_rejected_parts(outcome.problems)
     advice = ""
     if brief:
         if outcome.pending and len(problems) > 1:
             advice = f"{problems.pop()} "
         problems = ["; ".join(problems)] if problems else []
         room = _MOST_LINES - 1 - len(rows) - len(problems) - outcome.pending
+        room -= bool(outcome.suggested)
         for label, text in _brief_changes(outcome, max(1, room)):
             console.print(Styled((f"  {label:<9}", "cyan"), text, one_line=cut))
     else:
         _show_changes(console, outcome)
+    if outcome.suggested:
+        console.print(Styled(("  suggested", "cyan"), " ", suggestion_line(outcome), one_line=cut))
     for problem in problems:
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
         what = "asks the model again" if outcome.failed else "writes metadata and links"
         console.print(Styled(("  pending  ", "yellow"), f"{advice}`amem evolve` {what}"))
+
+
+def suggestion_line(outcome: Outcome) -> str:
+    """How many links are suggested, and the command that decides on them."""
+    # A title may be another note's too.
+    name = shlex.quote(on_one_line(outcome.path))
+    return f"{plural(len(outcome.suggested), 'link')}: amem links {name}"
 
 
 def _brief_changes(outcome: Outcome, room: int) -> list[tuple[str, str]]:
@@ -235,8 +247,8 @@ def _show_changed_link(console: Console, changed: ChangedLink) -> None:
     console.print(Styled("           ", changed.reason))
 
 
-def _without_rejected_parts(problems: Sequence[str]) -> list[str]:
-    """Problems, but not what validation rejected of a model's answer: the analyzer filled that in.
+def without_rejected_parts(problems: Sequence[str]) -> list[str]:
+    """Problems, but not what validation rejected of a model's answer: the note is done without.
 
     A message about a rejected part begins with the part's name.
     """
@@ -293,6 +305,15 @@ def show_note(console: Console, view: NoteView) -> None:
                 told.append(said)
                 parts += [(said[0], "magenta"), f"  {record.reason}" if record.reason else ""]
         console.print(Styled(*parts))
+    if view.suggested:
+        console.print()
+        console.print(Styled(("suggested", "cyan"), ("  `amem links` decides", "dim")))
+    for each in view.suggested:
+        other = each.other(summary.path)
+        arrow = "⇢ " if other is each.target else "⇠ "
+        console.print(
+            Styled((arrow, "cyan"), (on_one_line(other.title), "bold"), f"  {each.reason}")
+        )
 
 
 _MAX_LOOKED_AT = 3

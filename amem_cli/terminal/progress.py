@@ -163,7 +163,7 @@ class EvolveReport:
     def note(self, outcome: Outcome, hidden: Hidden) -> None:
         """Print one note while the progress is `hidden`, or count it."""
         self._totals["described"] += bool(outcome.written)
-        for name in ("links", "evolved", "proposed"):
+        for name in ("links", "suggested", "evolved", "proposed"):
             self._totals[name] += len(getattr(outcome, name))
         text = ""
         if self.output.as_json:
@@ -178,9 +178,10 @@ class EvolveReport:
         self.failed += outcome.failed
         if self.output.as_json:
             return
-        if self.output.verbose or self.count <= NOTES_IN_FULL:
-            from amem_cli.terminal.notes import show_outcome
+        from amem_cli.terminal.notes import show_outcome, without_rejected_parts
 
+        problems = without_rejected_parts(outcome.problems)
+        if self.output.verbose or self.count <= NOTES_IN_FULL:
             verbose = self.output.verbose
             with hidden():
                 # Nothing but the screen tells what a dry run would do.
@@ -188,10 +189,10 @@ class EvolveReport:
                 show_outcome(
                     self.output.console(), outcome, brief=brief, cut=brief, verbose=verbose
                 )
-        elif outcome.problems and (outcome.pending or not outcome.written):
+        elif problems and (outcome.pending or not outcome.written):
             self._with_problems += 1
             if self._with_problems <= PROBLEMS_SHOWN:
-                problem = ". ".join(each.rstrip(".") for each in outcome.problems[:2])
+                problem = ". ".join(part.rstrip(".") for part in problems[:2] if part)
                 self.output.notice(f"! {on_one_line(outcome.path)}: {problem}")
 
     def end(self, batch: EvolveBatch, *, interrupted: bool) -> None:
@@ -229,6 +230,8 @@ class EvolveReport:
     def _summary(self) -> str:
         verb, totals = "would be processed" if self.dry_run else "processed", self._totals
         parts = [f"{totals['described']} described", plural(totals["links"], "link") + " made"]
+        if totals["suggested"]:
+            parts.append(f"{totals['suggested']} suggested (amem links)")
         if totals["evolved"]:
             parts.append(plural(totals["evolved"], "older note") + " evolved")
         if totals["proposed"]:

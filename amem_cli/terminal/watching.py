@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
+from amem_cli.terminal.notes import suggestion_line
 from amem_cli.terminal.output import plural, rich_console
 from amem_cli.watch.worker import WatchEvent
 from amem_cli.workspace.documents import outcome_document
@@ -90,6 +91,8 @@ def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
         (f"  → {link.title}  {link.relation.replace('_', ' ')}: {link.reason}", "cyan")
         for link in outcome.links
     ]
+    if outcome.suggested:
+        lines.append((f"  suggested {suggestion_line(outcome)}", ""))
     lines += [
         (f"  ↻ {note.title}  {', '.join(note.fields)}: {note.reason}", "magenta")
         for note in outcome.evolved

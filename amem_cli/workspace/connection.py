@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +17,6 @@ from amem_cli.settings import (
     CONFIG_NAME,
     STATE_FOLDER,
     Settings,
-    key_of,
     load_settings,
     setting_keys,
     user_settings_file,
@@ -159,9 +158,7 @@ class ConfiguredModels:
     @cached_property
     def _layers(self) -> tuple[Settings, dict[str, str]]:
         user_file, own_file = self.files
-        settings, origin = load_settings(own_file, user_file, self.environment)
-        origin.update({key_of(name): "option" for name in self.overrides})
-        return replace(settings, **self.overrides), origin
+        return load_settings(own_file, user_file, self.environment, self.overrides)
 
     @property
     def settings(self) -> Settings:

@@ -5,7 +5,7 @@ From the same table come the document that a script or an agent gets, and its JS
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.stats import Stats
+    from amem_cli.search.suggestions import OpenLink
 
 Schema: TypeAlias = dict[str, Any]
 Source: TypeAlias = "str | Callable[[Any], Any]"
@@ -203,6 +204,14 @@ SEARCH = {
 }
 OUTLINE = {**_NOTE, **within("supersession", SUPERSESSION)}
 LISTED = {**OUTLINE, **_USAGE}
+_OTHER_END = {"target": NAME.of("note.key"), "path": NAME.of("note.path")}
+_WHY = {"relation": NAME, "reason": TEXT, "strength": SHARE}
+SUGGESTED = {
+    **_OTHER_END,
+    "title": TEXT.of("note.title"),
+    "direction": choice("out", "in"),
+    **_WHY,
+}
 NOTE = {
     **within("summary", SUMMARY),
     **within("supersession", SUPERSESSION),
@@ -211,11 +220,12 @@ NOTE = {
     "private": FLAG.of("summary.private"),
     "content": NAME.of("note.body"),
     "links": listed(LINK),
+    "suggested": listed(SUGGESTED, lambda view: seen_from(view.summary.path, view.suggested)).about(
+        "links that amem is not sure of, in no file"
+    ),
     "problem": NAME_OR_NULL.of("summary.refused"),
 }
-MADE_LINKS = listed(
-    {"target": NAME, "path": NAME, "relation": NAME, "reason": TEXT, "strength": SHARE}, "links"
-).about("links that were made")
+MADE_LINKS = listed({"target": NAME, "path": NAME, **_WHY}, "links").about("links that were made")
 CHANGED_LINKS = listed(
     {
         "source": NAME,
@@ -238,6 +248,7 @@ OUTCOME = {
     **NAMED,
     **within("metadata", METADATA),
     "links": MADE_LINKS,
+    "suggested": MADE_LINKS.of("suggested").about("links that amem is not sure of, in no file"),
     "changed_links": CHANGED_LINKS,
     "evolved": listed({"id": NAME_OR_NULL, "path": NAME, "fields": NAMES}).about(
         "older notes whose metadata changed"
@@ -269,12 +280,33 @@ _GRAPH_LINK = {
     "relation": NAME_OR_NULL,
     "strength": SHARE_OR_NULL,
     "reason": NAME_OR_NULL,
+    "suggested": FLAG,
 }
+_OPEN_LINK = {
+    "source": NAME.of("source.path"),
+    "target": NAME.of("target.key"),
+    "path": NAME.of("target.path"),
+    **_WHY,
+}
+LINKS = {name: listed(_OPEN_LINK) for name in ("links", "suggested", "kept", "rejected")}
 
 outcome_document = partial(document, OUTCOME)
 listed_document = partial(document, LISTED)
 search_document = partial(document, SEARCH)
 note_document = partial(document, NOTE)
+links_document = partial(document, LINKS)
+
+
+def seen_from(path: str, links: Iterable[OpenLink]) -> list[dict[str, Any]]:
+    """Suggestions as of one of the two notes."""
+    return [
+        {
+            "note": link.other(path),
+            "direction": "out" if link.source.path == path else "in",
+            **{name: getattr(link, name) for name in _WHY},
+        }
+        for link in links
+    ]
 
 
 def graph_document(graph: Graph) -> dict[str, Any]:
@@ -284,7 +316,7 @@ def graph_document(graph: Graph) -> dict[str, Any]:
             {**document(_GRAPH_NOTE, graph.nodes[path]), "degree": degree}
             for path, degree in graph.degrees().items()
         ],
-        "edges": [document(_GRAPH_LINK, edge) for edge in graph.edges],
+        "edges": [document(_GRAPH_LINK, edge) for edge in (*graph.edges, *graph.suggested)],
     }
 
 

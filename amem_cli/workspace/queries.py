@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from amem_cli.notes.note import Metadata
     from amem_cli.search.read import LinkView, NoteView, Wanted
     from amem_cli.search.search import Filters, Hit, Mode, Supersession
+    from amem_cli.search.suggestions import OpenLink
 
 _Superseded = TypeVar("_Superseded", "Hit", "Supersession")
 
@@ -79,6 +80,10 @@ class RecordExport:
     records: Iterator[dict[str, Any]]
     problems: list[Problem]
     privacy: PrivacyFilter
+
+
+def _shown(links: Sequence[OpenLink], hidden: Collection[str]) -> tuple[OpenLink, ...]:
+    return tuple(link for link in links if link.pair.isdisjoint(hidden))
 
 
 class Queries(SharedVault):
@@ -203,6 +208,7 @@ class Queries(SharedVault):
         Raises:
             NotFoundError: it is gone.
         """
+        from amem_cli.journal.link_decisions import MOST_SUGGESTED
         from amem_cli.search.read import read_note
 
         view = read_note(self.ports, note.path)
@@ -212,6 +218,7 @@ class Queries(SharedVault):
         return replace(
             view,
             links=tuple(link for link in view.links if link.path not in hidden),
+            suggested=_shown(view.suggested, hidden)[:MOST_SUGGESTED],
             supersession=self._without_private(view.supersession),
             usage=self.index.usage.of(note.key),
         )
@@ -299,27 +306,50 @@ class Queries(SharedVault):
                 related.append(Related(link, other, distance[link.path], near.path))
         return tuple(related[:limit])
 
-    def network(self, *, private: bool = True) -> Graph:
-        """Notes and their links; without `private`, private notes are left out for everybody."""
-        from amem_cli.graph.graph import public, vault_graph
+    def open_links(
+        self, note: NoteSummary | None = None, *, suggested_only: bool = False
+    ) -> list[OpenLink]:
+        """Links that wait for a decision: those that amem made, then those that it suggests, of and
+        to a note or of all, each the strongest first."""
+        from amem_cli.search.suggestions import fresh_links, linked_pairs, suggestions
+
+        path = None if note is None else note.path
+        linked = linked_pairs(self.index) if note is None else None
+        made = [] if suggested_only else fresh_links(self.index, path, linked)
+        return [*_shown((*made, *suggestions(self.index, path, linked)), self.hidden())]
+
+    def network(self, *, private: bool = True, suggested: bool = False) -> Graph:
+        """Notes and their links; without `private`, private notes are left out for everybody.
+
+        Args:
+            suggested: also what amem suggests.
+        """
+        from amem_cli.graph.graph import public, vault_graph, with_suggestions
+        from amem_cli.search.suggestions import suggestions
 
         graph = vault_graph(self.index)
+        if suggested:
+            linked = {(edge.source, edge.target) for edge in graph.edges}
+            found = suggestions(self.index, linked=linked)
+            graph = with_suggestions(graph, _shown(found, self.hidden()))
         return graph if private and self.sees_private else public(graph)
 
-    def overview(self, *, private: bool = True) -> Overview:
-        """Hubs, clusters, orphans, broken links and growth; `private` as for `network`."""
+    def overview(self, *, private: bool = True, suggested: bool = False) -> Overview:
+        """Hubs, clusters, orphans, broken links and growth; arguments as for `network`."""
         from amem_cli.graph.overview import vault_overview
 
-        return vault_overview(self.ports, private=private and self.sees_private)
+        return vault_overview(self.ports, self.network(private=private, suggested=suggested))
 
     def stats(self, *, by: Span = "month") -> Stats:
         """Counts of notes, links and pending work, growth `by` time, and what the model cost."""
         from amem_cli.graph.stats import Price, stats
+        from amem_cli.journal.link_decisions import WRITTEN_FROM
 
         settings = self.settings
         return stats(
             self.ports,
             learn=settings.evolution_feedback == "on",
+            written_from=WRITTEN_FROM[settings.evolution_links],
             price=Price(settings.llm_model, settings.llm_price_input, settings.llm_price_output),
             by=by,
             private=self.sees_private,
@@ -440,7 +470,7 @@ class Queries(SharedVault):
         """
         from amem_cli.editing.add import text_bytes
         from amem_cli.journal.provenance import Provenance
-        from amem_cli.memory.process import MemorySteps
+        from amem_cli.memory.steps import MemorySteps
         from amem_cli.notes.note import parse_note
 
         self.embed_missing()

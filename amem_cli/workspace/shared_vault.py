@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.sync import SyncReport
     from amem_cli.journal.events import Event, NoteWrite
-    from amem_cli.memory.outcome import ModelTrust
+    from amem_cli.memory.outcome import ModelTrust, Outcome
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.settings import Settings
@@ -298,6 +298,7 @@ class SharedVault:
     @property
     def process(self) -> MemoryProcess:
         """The memory process with this vault's models and settings."""
+        from amem_cli.journal.link_decisions import WRITTEN_FROM
         from amem_cli.memory.outcome import ProcessSettings
         from amem_cli.memory.process import MemoryProcess
 
@@ -316,6 +317,7 @@ class SharedVault:
                 trusted=trust.asked_for == "all",
                 plausible=trust.plausible,
                 learn=settings.evolution_feedback == "on",
+                written_from=WRITTEN_FROM[settings.evolution_links],
             ),
         )
 
@@ -327,6 +329,27 @@ class SharedVault:
 
             # Notes get what the analyzer makes of them, and wait for the model.
             return UnavailableModel(error, self.settings.llm_model or self.settings.llm_backend)
+
+    def visible_outcome(self, outcome: Outcome) -> Outcome:
+        """The outcome without the notes that the caller does not see."""
+        hidden = self.hidden()
+        if not hidden:
+            return outcome
+        return replace(
+            outcome,
+            links=tuple(link for link in outcome.links if link.path not in hidden),
+            suggested=tuple(link for link in outcome.suggested if link.path not in hidden),
+            changed_links=tuple(
+                link for link in outcome.changed_links if not {link.source, link.target} & {*hidden}
+            ),
+            evolved=tuple(note for note in outcome.evolved if note.path not in hidden),
+            proposed=tuple(
+                proposal
+                for proposal in outcome.proposed
+                if proposal.path not in hidden
+                and not (proposal.link_change and proposal.link_change.target in hidden)
+            ),
+        )
 
     def writing(self) -> AbstractContextManager[object]:
         """Other threads that write notes wait."""
@@ -373,7 +396,7 @@ class SharedVault:
         with self.writing():
             changed = update_renamed_links(self.ports)
         if unless_done and changed:
-            self.notice(f"amem's links follow renamed notes in {', '.join(changed)}")
+            self.notice(f"what amem wrote follows renamed notes in {', '.join(changed)}")
         return changed
 
     def embed_missing(self, *, go_over: bool = False) -> int:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.index.draft import FieldValue
     from amem_cli.index.records import NoteSummary
+    from amem_cli.journal.events import LinkRecord
     from amem_cli.memory.batch import EvolveBatch
     from amem_cli.memory.outcome import Outcome
     from amem_cli.notes.note import Relation
@@ -140,32 +141,11 @@ class Workspace(Queries):
 
         return waiting_outcome(self.ports, path, problems, pending=pending)
 
-    def visible_outcome(self, outcome: Outcome) -> Outcome:
-        """The outcome without the notes that the caller does not see."""
-        hidden = self.hidden()
-        if not hidden:
-            return outcome
-        return replace(
-            outcome,
-            links=tuple(link for link in outcome.links if link.path not in hidden),
-            changed_links=tuple(
-                link for link in outcome.changed_links if not {link.source, link.target} & {*hidden}
-            ),
-            evolved=tuple(note for note in outcome.evolved if note.path not in hidden),
-            proposed=tuple(
-                proposal
-                for proposal in outcome.proposed
-                if proposal.path not in hidden
-                and not (proposal.link_change and proposal.link_change.target in hidden)
-            ),
-        )
-
     def _duplicates(self, path: str) -> tuple[Duplicate, ...]:
         from amem_cli.duplicates.compare import duplicates_of
 
         hidden = self.hidden()
-        duplicates = duplicates_of(self.ports, path)
-        return tuple(one for one in duplicates if one.note.path not in hidden)
+        return tuple(one for one in duplicates_of(self.ports, path) if one.note.path not in hidden)
 
     def update(
         self,
@@ -307,10 +287,13 @@ class Workspace(Queries):
         source: NoteSummary,
         target: NoteSummary,
         *,
-        relation: Relation = "related",
+        relation: Relation | None = None,
         reason: str = "",
-    ) -> bool:
-        """Link a note to another as its owner; False if that link is there already.
+    ) -> LinkRecord | None:
+        """Link a note to another as its owner, as recorded; None if that link is there already.
+
+        What amem made or suggests becomes the owner's, as it is unless a relation or reason is
+        given.
 
         Raises:
             UsageError: the notes are one and the same, or the relation is unknown.
@@ -322,7 +305,8 @@ class Workspace(Queries):
             return link(self.ports, source, target, relation=relation, reason=reason)
 
     def unlink(self, source: NoteSummary, target: NoteSummary) -> bool:
-        """Remove a property link, whoever made it; False if there is none."""
+        """Remove a property link, whoever made it, and amem's the other way, or reject a
+        suggestion; False if there is none."""
         from amem_cli.editing.edit import unlink
 
         with self.writing():
@@ -336,12 +320,16 @@ class Workspace(Queries):
         asked: bool = False,
         settled: bool = False,
         dry_run: bool = False,
+        again: bool = False,
+        rest: Sequence[str] = (),
     ) -> Iterator[EvolveBatch]:
         """The memory process for many notes, which the batch goes through inside.
 
         Args:
             asked: the user named these notes; else those are left that others finished meanwhile.
             settled: leave notes that a person may still be editing, as nobody waits for them.
+            again: make anew what amem wrote in their metadata.
+            rest: notes that a later call is for, in the order of all.
 
         Raises:
             AmemError: the encoder or the language model cannot be had.
@@ -353,7 +341,8 @@ class Workspace(Queries):
         if paths:
             self.embed_missing()
         with self.model_at_work():
-            batch = EvolveBatch(self.process, paths, asked, settled, dry_run)
+            process = replace(self.process, again=again)
+            batch = EvolveBatch(process, paths, asked, settled, dry_run, rest=rest)
             caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch

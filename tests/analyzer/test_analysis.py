@@ -1,8 +1,9 @@
-"""The offline analyzer: tags, context, links and evolution."""
+"""The offline analyzer: tags, links and evolution."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.analyzer.analyzer import (
-    LONGEST_CONTEXT,
     TaggedNeighbour,
     TagUse,
-    context_sentence,
     suggest_tags,
 )
-from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
+from amem_cli.analyzer.link_choice import changed_contexts, weigh
 from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.journal.link_decisions import Evolution
 from amem_cli.markdown.links import is_valid_tag
 from amem_cli.notes.note import MemoryLink, Note
 from tests.fakes.letter_encoder import encode
@@ -54,7 +54,17 @@ def frequency(word: str) -> int:
 
 
 def links_of(note: Note, *candidates: LinkCandidate, total: int = 64) -> list[MemoryLink]:
-    return link_suggestions(note, candidates, document_frequency=frequency, total=total)
+    return linked(note, candidates, frequency, total)
+
+
+def linked(
+    note: Note,
+    candidates: Sequence[LinkCandidate],
+    frequency: Callable[[str], int] = lambda word: 40,
+    total: int = 64,
+    minimum: float = 0.3,
+) -> list[MemoryLink]:
+    return weigh(note, candidates, document_frequency=frequency, total=total, minimum=minimum).links
 
 
 def test_only_the_related_note_is_linked() -> None:
@@ -80,10 +90,7 @@ def test_similar_vectors_alone_make_no_link() -> None:
 
 
 def test_a_word_that_every_note_has_ties_nothing() -> None:
-    found = link_suggestions(
-        NOTE, [*UNRELATED, RELATED], document_frequency=lambda word: 64, total=64
-    )
-    assert found == []
+    assert linked(NOTE, [*UNRELATED, RELATED], lambda word: 64) == []
 
 
 def test_a_mentioned_title_is_the_reason() -> None:
@@ -133,16 +140,11 @@ REVIEW = LinkCandidate("r.md", "Friday review", "Half past four.", 0.2, 3, creat
 def test_a_note_that_says_what_it_replaces_supersedes_it_whatever_its_title(body: str) -> None:
     """Both words of the title are everyday ones."""
     note = dataclasses.replace(NOTE, body=body)
-    [link] = link_suggestions(
-        note, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64
-    )
+    [link] = linked(note, [*UNRELATED, REVIEW])
     assert (link.target, link.relation) == ("r.md", "supersedes")
     assert "Friday review" in link.reason
     older = dataclasses.replace(NOTE, body=body, created="2025-01-01")
-    assert (
-        link_suggestions(older, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64)
-        == []
-    )
+    assert linked(older, [*UNRELATED, REVIEW]) == []
 
 
 @pytest.mark.parametrize(
@@ -169,9 +171,7 @@ def test_a_note_that_says_what_it_replaces_supersedes_it_whatever_its_title(body
 )
 def test_what_is_denied_supposed_or_about_something_else_supersedes_nothing(body: str) -> None:
     note = dataclasses.replace(NOTE, body=body)
-    found = link_suggestions(
-        note, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64
-    )
+    found = linked(note, [*UNRELATED, REVIEW])
     assert [link.relation for link in found if link.target == "r.md"] in ([], ["related"])
 
 
@@ -194,23 +194,15 @@ def test_a_denied_relation_is_plainly_related(body: str) -> None:
 def test_shared_tags_speak_for_a_link() -> None:
     weak = dataclasses.replace(RELATED, text="The replica again, by Oksana.", reverse_rank=None)
     tagged = dataclasses.replace(weak, tags=("postgres/vacuum",))
-    plain = link_suggestions(
-        NOTE, [weak, *UNRELATED], document_frequency=frequency, total=64, minimum=0.0
-    )
-    with_tags = link_suggestions(
-        dataclasses.replace(NOTE, tags=("postgres/vacuum",)),
-        [tagged, *UNRELATED],
-        document_frequency=frequency,
-        total=64,
-        minimum=0.0,
-    )
+    plain = linked(NOTE, [weak, *UNRELATED], frequency, minimum=0.0)
+    note = dataclasses.replace(NOTE, tags=("postgres/vacuum",))
+    with_tags = linked(note, [tagged, *UNRELATED], frequency, minimum=0.0)
     assert with_tags[0].strength > plain[0].strength
 
 
-def test_links_are_limited_and_sorted() -> None:
+def test_links_are_sorted() -> None:
     many = [dataclasses.replace(RELATED, path=f"{n}.md", rank=n) for n in range(8)]
     found = links_of(NOTE, *many)
-    assert len(found) <= 4
     assert [link.strength for link in found] == sorted(
         (link.strength for link in found), reverse=True
     )
@@ -241,65 +233,34 @@ def test_tags_come_from_the_near_notes() -> None:
         TaggedNeighbour(("postgres/vacuum", "family"), 0.5),
         TaggedNeighbour(("family",), 0.1),
     ]
-    assert suggest_tags(vector("dead tuples"), ["dead tuples"], VOCABULARY, near)[0] == (
-        "postgres/vacuum"
-    )
+    tags = suggest_tags(vector("dead tuples"), "Vacuum", "dead tuples", VOCABULARY, near)
+    assert tags == ["postgres/vacuum"]
 
 
-def test_a_tag_named_by_a_keyword_fits_without_neighbours() -> None:
-    assert suggest_tags(vector("x"), ["bread"], VOCABULARY, []) == ["bread"]
+def test_a_word_of_the_text_alone_gives_no_tag() -> None:
+    text = "We had bread and cheese with the family."
+    assert suggest_tags(vector(text), "Tuesday", text, VOCABULARY, []) == []
 
 
-def test_a_keyword_makes_no_tag_of_its_own() -> None:
-    assert suggest_tags(vector("x"), ["Dead Tuples", "replica"], [], []) == []
+def test_a_title_makes_no_tag_of_its_own() -> None:
+    assert suggest_tags(vector("x"), "Dead Tuples", "replica", [], []) == []
 
 
 def test_the_first_tag_of_a_vault_does_not_spread() -> None:
     only = [TaggedNeighbour(("first",), 0.2)]
-    assert suggest_tags(vector("x"), ["piano"], [TagUse("first", 1)], only) == []
+    assert suggest_tags(vector("x"), "piano", "", [TagUse("first", 1)], only) == []
 
 
-@given(st.lists(st.text(max_size=30), max_size=6))
-def test_suggested_tags_are_valid(keywords: list[str]) -> None:
-    assert all(is_valid_tag(tag) for tag in suggest_tags(vector("x"), keywords, VOCABULARY, []))
-
-
-def test_context_is_a_sentence_of_the_note_led_by_its_title() -> None:
-    text = "Hello.\n\n- **VACUUM** cannot remove [[Dead tuples|dead tuples]] of the jobs table.\n"
-    context = context_sentence("Monday", text, encode)
-    assert context == "Monday: VACUUM cannot remove dead tuples of the jobs table."
-
-
-def test_a_long_context_is_cut_at_a_clause() -> None:
-    text = "The queue of the courier lives in a table of the database, " * 6
-    context = context_sentence("Queue table", text, encode)
-    assert len(context) <= LONGEST_CONTEXT
-    assert context.endswith("database.")
-
-
-@pytest.mark.parametrize("text", ["---", "[[", "{{x}}", "```\ncode\n```", "!", "[[-[[--", "|"])
-def test_context_of_odd_text_is_clean(text: str) -> None:
-    context = context_sentence("", text, encode)
-    assert context
-    assert_clean(context)
-
-
-def assert_clean(context: str) -> None:
-    assert len(context) <= LONGEST_CONTEXT
-    assert not any(mark in context for mark in ("[[", "{{", "---", "\n", "\r", "\x00"))
-
-
-@given(st.text(max_size=40), st.text(max_size=600))
-def test_context_is_clean_for_any_text(title: str, text: str) -> None:
-    context = context_sentence(title, text, encode)
-    assert_clean(context)
-    assert bool(context) or not (title + text).strip()
+@given(st.text(max_size=30), st.lists(st.text(max_size=9), max_size=6))
+def test_suggested_tags_are_valid(title: str, names: list[str]) -> None:
+    uses = [TagUse(name, 3, vector(name)) for name in names]
+    near = [TaggedNeighbour(tuple(names), 0.9)] * 8
+    assert all(map(is_valid_tag, suggest_tags(vector(title), title, title, uses, near)))
 
 
 @pytest.mark.parametrize("piece", ["[[", "-", "{{", "a, ", "数", "x. ", "<a", "**", "`", "> "])
 def test_hostile_text_is_analysed(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    assert_clean(context_sentence("t", text, encode))
     hostile = dataclasses.replace(RELATED, text=text)
     assert isinstance(links_of(dataclasses.replace(NOTE, body=text), hostile), list)
 
@@ -313,28 +274,141 @@ def test_a_note_that_quotes_a_title_of_everyday_words_is_linked_with_it() -> Non
     )
     body = "The night nurse leaves a sheet. Write for a reader who has forgotten, I told myself."
     new = dataclasses.replace(NOTE, title="The handover", body=body)
-    (link,) = link_suggestions(new, [older], document_frequency=lambda word: 40, total=50)
+    (link,) = linked(new, [older], total=50)
     assert link.target == older.path
     without = dataclasses.replace(new, body="The night nurse leaves a sheet for those who forget.")
-    assert not link_suggestions(without, [older], document_frequency=lambda word: 40, total=50)
+    assert not linked(without, [older], total=50)
 
 
-def test_only_a_note_that_is_superseded_changes() -> None:
-    older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
-    assert superseded_contexts(NOTE, [LINK], [older]) == []
-    elsewhere = dataclasses.replace(LINK, target="notes/gone.md", relation="supersedes")
-    assert superseded_contexts(NOTE, [elsewhere], [older]) == []
+def changed(body: str, older: LinkCandidate, base: str = "") -> list[Evolution]:
+    new = dataclasses.replace(NOTE, body=body)
+    _, said = weigh(new, [older], document_frequency=lambda word: 40, total=50, minimum=0.0)
+    return changed_contexts(new, said, [older], lambda each: base or each.context)
+
+
+def test_only_a_note_that_is_spoken_of_changes() -> None:
+    assert changed("Oksana is on the replica again.", RELATED) == []
 
 
 def test_a_superseded_note_says_so_in_its_context() -> None:
     older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
-    link = dataclasses.replace(LINK, relation="supersedes")
-    [change] = superseded_contexts(NOTE, [link], [older])
+    body = "This replaces [[Lunch with Oksana]]."
+    [change] = changed(body, older)
     assert change.context == (
         "Oksana works on the replica — since 2026-03-02 replaced by "
         "“Root cause of the Monday delays”."
     )
+    assert not change.waits
     again = dataclasses.replace(older, context=change.context)
-    assert superseded_contexts(NOTE, [link], [again]) == []
-    without_context = dataclasses.replace(older, context="")
-    assert superseded_contexts(NOTE, [link], [without_context]) == []
+    assert changed(body, again) == []
+    [first] = changed(body, dataclasses.replace(older, context=""))
+    assert first.context == "Since 2026-03-02 replaced by “Root cause of the Monday delays”."
+
+
+def test_the_context_says_what_holds_now_once_and_within_its_length() -> None:
+    older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
+    body = "This replaces [[Lunch with Oksana]]. She queries a copy of the warehouse from now on."
+    [change] = changed(body, older)
+    news = "since 2026-03-02: She queries a copy of the warehouse from now on."
+    assert change.context == f"Oksana works on the replica — {news}"
+    assert changed(body, dataclasses.replace(older, context=change.context)) == []
+    [first] = changed(body, dataclasses.replace(older, context=""))
+    assert first.context == news[0].upper() + news[1:]
+    other = "So [[Lunch with Oksana]] is wrong: her notebook reads from a snapshot of Sunday."
+    [next_change] = changed(
+        other, dataclasses.replace(older, context=change.context), older.context
+    )
+    assert next_change.context is not None
+    assert "warehouse" not in next_change.context and "— corrected 2026" in next_change.context
+    [long] = changed(body, dataclasses.replace(older, context="word " * 35))
+    assert long.context is not None and len(long.context) <= 240
+    assert long.context.startswith("word " * 34) and long.context.endswith("…")
+    # Nothing of a context goes for lack of room.
+    assert changed(body, dataclasses.replace(older, context="word " * 80)) == []
+
+
+OVEN = LinkCandidate("烤箱决定.md", "烤箱决定", "面包店买新烤箱。", 0.5, 0, created="2026-01-05")
+USED = "我们买了罗西面包店的二手烤箱因为它便宜很多"
+
+
+def test_a_text_without_blanks_is_cut_between_its_characters() -> None:
+    [change] = changed(f"[[烤箱决定]]作废，{USED * 9}。", OVEN)
+    assert change.context is not None
+    assert USED in change.context and change.context.endswith("…") and len(change.context) <= 240
+    base = "面包店的新烤箱要花一万四千欧元六月交货" * 11
+    [kept] = changed(f"[[烤箱决定]]作废，{USED}。", dataclasses.replace(OVEN, context=base[:190]))
+    assert kept.context is not None and kept.context.startswith(base[:190])
+    assert changed(f"[[烤箱决定]]作废，{USED}。", dataclasses.replace(OVEN, context=base)) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "Correction: what I wrote in [[Lunch with Oksana]] is wrong. It was on 25 September.",
+            "Correction: what I wrote in Lunch with Oksana is wrong. It was on 25 September.",
+        ),
+        (
+            "[[Lunch with Oksana]] is out of date. The analysts share one warehouse login now.",
+            "The analysts share one warehouse login now.",
+        ),
+        (
+            "- [[Lunch with Oksana]] is out of date\n- The tram was late again today",
+            "replaced by “Root cause of the Monday delays”",
+        ),
+        (
+            "[[Lunch with Oksana]] is wrong: her notebook reads from a snapshot. We had soup.",
+            "Lunch with Oksana is wrong: her notebook reads from a snapshot.",
+        ),
+    ],
+)
+def test_the_sentence_with_the_new_fact_is_quoted(body: str, said: str) -> None:
+    [change] = changed(body, dataclasses.replace(RELATED, context="Oksana works on the replica."))
+    assert change.context is not None
+    assert change.context.rstrip(".").endswith(said.rstrip("."))
+
+
+@pytest.mark.parametrize("other", ["2026-03-02T16:30:00+02:00", "2026-03-02T09:00:04-05:00"])
+def test_which_note_is_older_is_told_by_the_moment_whatever_its_time_zone(other: str) -> None:
+    new = dataclasses.replace(
+        NOTE, body="This replaces [[Friday review]].", created="2026-03-02T15:00:00Z"
+    )
+    older = dataclasses.replace(REVIEW, created=other)
+    assert [link.relation for link in linked(new, [older])] == ["supersedes"]
+    newer = dataclasses.replace(REVIEW, created="2026-03-02T14:59:00-01:00")
+    assert linked(new, [newer]) == []
+
+
+def test_of_two_notes_of_one_day_only_one_can_replace_the_other() -> None:
+    first = Note(
+        "a.md", "20260302", "Plan one", "This replaces [[Plan two]].", created="2026-03-02"
+    )
+    second = Note(
+        "b.md", "20260303", "Plan two", "This replaces [[Plan one]].", created="2026-03-02"
+    )
+
+    def relations(new: Note, old: Note) -> list[str]:
+        older = LinkCandidate(
+            old.path, old.title, old.body, 0.1, 3, created=old.created, key=old.id or ""
+        )
+        return [link.relation for link in linked(new, [older]) if link.relation != "related"]
+
+    assert relations(first, second) == []
+    assert relations(second, first) == ["supersedes"]
+
+
+def test_a_note_of_many_cues_is_read_in_a_moment() -> None:
+    note = dataclasses.replace(
+        NOTE, body="replaces " * 120_000 + "\n\n" + "[[Plan]] is wrong. " * 9_000
+    )
+    many = [
+        dataclasses.replace(REVIEW, path=f"{n}.md", title=f"Opening plan {n}") for n in range(30)
+    ]
+    counted = [0]
+
+    def frequency(word: str) -> int:
+        counted[0] += 1
+        return 40
+
+    assert linked(note, many, frequency) == []
+    assert counted[0] < 1_000

@@ -56,7 +56,9 @@ def test_a_model_that_cannot_be_loaded_and_the_notes_that_wait_for_it_are_told(
     amem: Program, vault: Path
 ) -> None:
     broken = {"AMEM_LLM_BACKEND": "llama.cpp", "AMEM_LLM_MEMORY_MB": "256"}
-    assert amem("add", "Walruses haul out on ice.", "--json", **broken).json["pending"]
+    assert amem("add", "Walruses haul out on ice. Seals dive below it.", "--json", **broken).json[
+        "pending"
+    ]
     found = amem("doctor", "--json", **broken)
     assert found.code == 1
     checks = {each["check"]: each["message"] for each in found.json["findings"]}

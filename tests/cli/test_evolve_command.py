@@ -164,3 +164,22 @@ def test_a_terminal_shows_at_most_six_lines_a_note_and_no_bar_stays(
     assert [block.split("  ")[0] for block in blocks] == names
     assert all(len(block.split("\t")) <= 6 for block in blocks), lines
     assert not any("written by amem" in line for line in lines)
+
+
+def test_what_was_refused_of_a_models_answers_is_told_on_request_only(
+    amem: Program, vault: Path
+) -> None:
+    with ChatServer() as server:
+        server.content = "no JSON at all"
+        amem.environment |= {
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_MODEL": "test-model",
+            "AMEM_LLM_BASE_URL": server.url,
+        }
+        few = amem("evolve", "--all", "-k", "1")
+        many = amem("evolve", "--all", "-k", "21")
+        told = amem("evolve", "--all", "-k", "1", "--verbose")
+    assert (few.code, many.code, told.code) == (0, 0, 0)
+    assert "rejected" not in few.out + few.err + many.out + many.err
+    assert "rejected" in told.out
+    assert "rejected" in amem("history", "-k", "5").out

@@ -77,6 +77,7 @@ def test_adding_a_note_is_one_commit(amem: Program, repo: TestRepository) -> Non
 def test_a_link_that_follows_a_rename_is_not_told_as_a_link_of_the_new_note(
     amem: Program, repo: TestRepository
 ) -> None:
+    amem.environment["AMEM_EVOLUTION_LINKS"] = "eager"
     assert amem("add", DOUGH, "--title", "Dough", "--no-llm").code == 0
     assert amem("add", YEAST, "--title", "Yeast", "--no-llm").code == 0
     (repo.top / "notes/Dough.md").rename(repo.top / "notes/Paste.md")
@@ -112,6 +113,7 @@ def test_without_the_setting_git_is_left_to_the_user(amem: Program, repo: TestRe
 
 
 def test_undo_and_rm_are_commits(amem: Program, repo: TestRepository) -> None:
+    amem.environment["AMEM_EVOLUTION_LINKS"] = "eager"
     for title, text in (("Dough", DOUGH), ("Yeast", YEAST)):
         assert amem("add", text, "--title", title).code == 0
     assert amem("rm", "Dough").code == 0
@@ -125,7 +127,7 @@ def test_undo_and_rm_are_commits(amem: Program, repo: TestRepository) -> None:
     before = repo.content("notes/Yeast.md")
     assert amem("undo", event).code == 0
     assert subjects(repo)[0] == "amem: 1 change undone in “Yeast”"
-    assert b"context" in before and b"context" not in repo.content("notes/Yeast.md")
+    assert b"keywords" in before and b"keywords" not in repo.content("notes/Yeast.md")
 
 
 def test_proposals_and_verdicts_are_committed(amem: Program, tmp_path: Path) -> None:

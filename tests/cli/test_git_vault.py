@@ -46,6 +46,7 @@ def test_the_diff_is_what_the_journal_explains(amem: Program) -> None:
     notes = [json.loads(line) for line in GOLD.read_text("utf-8").splitlines()[:20]]
     lines = [{key: note[key] for key in ("content", "title", "created")} for note in notes]
     text = "".join(json.dumps(line) + "\n" for line in lines)
+    amem.environment["AMEM_EVOLUTION_LINKS"] = "eager"
     imported = amem("--vault", "v", "import", "-", "--json", stdin=text)
     assert imported.code == 0, imported.err
     paths = imported.json["imported"]

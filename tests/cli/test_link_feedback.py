@@ -22,8 +22,8 @@ def test_stats_tell_what_was_kept_and_removed_and_the_least_strength(
     assert amem("unlink", "Morning batch", "Lamination of dough").code == 0
     judge = "amem analyzer"
     assert amem("stats", "--json").json["link_feedback"] == [
-        {"judge": judge, "kept": 0, "removed": 1, "minimum": 0.3}
+        {"judge": judge, "kept": 0, "removed": 1, "minimum": 0.75}
     ]
-    said = "0 links of amem analyzer kept, 1 removed; it now links from strength 0.3"
+    said = "0 links of amem analyzer kept, 1 removed; it now links from strength 0.75"
     assert said in " ".join(amem("stats").out.split())
     assert amem("config", "set", "evolution.feedback", "sometimes").code == 3

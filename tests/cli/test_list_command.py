@@ -25,7 +25,7 @@ def vault(amem: Program) -> Program:
     root = amem.folder / "v"
     (root / ".amem").mkdir(parents=True)
     for name, text, days in (
-        ("Old", "Old and alone.", 400),
+        ("Old", "Sourdough needs patience.", 400),
         ("Older", "Older, leads to [[Newer]].", 500),
         ("Newer", "Newer.", 100),
         ("New", "New and alone.", 0),

@@ -24,7 +24,10 @@ from tests.fakes.tiny_gguf import write_tiny_gguf
 pytestmark = pytest.mark.slow
 
 REPOSITORY = "owner/tiny-GGUF"
-NOTE = "The left running shoe wears out on the outside after 500 kilometres of running."
+NOTE = (
+    "The left running shoe wears out on the outside after 500 kilometres of running. "
+    "The right one lasts a hundred more."
+)
 
 
 @pytest.fixture(scope="module")

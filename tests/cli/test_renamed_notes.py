@@ -26,6 +26,7 @@ def linked_vault(amem: Program, old: str) -> Path:
     write_note(root, "Lamination.md", old)
     assert amem("init", "--adopt", "v").code == 0
     amem.environment["AMEM_VAULT"] = str(root)
+    amem.environment["AMEM_EVOLUTION_LINKS"] = "eager"
     added = amem("add", "--title", "Tearing", NEW, "--json").json
     assert [link["path"] for link in added["links"]] == ["Lamination.md"]
     return root
@@ -86,8 +87,8 @@ def test_a_note_with_an_id_is_followed_after_rename_and_edit_without_an_index(
 
 
 def test_links_follow_if_two_notes_swap_names(amem: Program) -> None:
-    vault = linked_vault(amem, f'---\nid: "20260302150004"\n---\n{OLD}')
-    write_note(vault, "Rye.md", '---\nid: "20260302150005"\n---\nRye needs flour.\n')
+    vault = linked_vault(amem, f'---\nid: "lamination"\n---\n{OLD}')
+    write_note(vault, "Rye.md", '---\nid: "rye"\n---\nRye needs flour.\n')
     assert amem("index").code == 0
     (vault / "Lamination.md").rename(vault / "x")
     (vault / "Rye.md").rename(vault / "Lamination.md")

@@ -52,9 +52,10 @@ def test_stats_and_graph_count_the_same_links(vault: Program) -> None:
 
 
 def test_the_links_of_amem_are_told_apart_and_lower_the_share_of_orphans(vault: Program) -> None:
-    same = "Lamination of croissant dough needs butter at {} degrees, and rest in the cold."
-    for number in range(2):
-        assert vault("add", same.format(10 + number), "--title", f"Croissant {number}").code == 0
+    text = "Lamination of croissant dough needs butter at 14 degrees, and rest in the cold."
+    assert vault("add", text, "--title", "Lamination of dough").code == 0
+    text = "As Lamination of dough says, croissant dough needs cold butter at 14 degrees."
+    assert vault("add", text, "--title", "Croissants").code == 0
     note(vault.folder, "A", "2025-01-15", "Walrus, with [[B]].")
     note(vault.folder, "B", "2025-02-15", "Chess.")
     told = vault("stats", "--json").json

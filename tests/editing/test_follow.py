@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.move import move
 from amem_cli.editing.renames import update_renamed_links
 from amem_cli.editing.undo import undo
 from amem_cli.index.draft import NoteDraft, new_event
@@ -14,6 +15,7 @@ from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import format_link
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import parse_note
@@ -31,7 +33,8 @@ def linked_vault(root: Path) -> tuple[VaultPorts, str, str]:
     new = add(ports, NewNote(NEW, title="Tearing"))
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
-    outcome = MemoryProcess(ports, encoder, None).run(new, asked=True)
+    settings = ProcessSettings(written_from=0.3)
+    outcome = MemoryProcess(ports, encoder, None, settings).run(new, asked=True)
     assert [link.path for link in outcome.links] == [old]
     return ports, old, new
 
@@ -151,3 +154,24 @@ def test_two_targets_of_one_name_are_both_followed(tmp_path: Path) -> None:
     assert update_renamed_links(ports) == [new]
     assert set(links_of(ports, new)) == {"[[Butter]]", "[[Layers]]"}
     assert update_renamed_links(ports) == []
+
+
+def test_a_rename_changes_no_context(tmp_path: Path) -> None:
+    """By a command or by another program, with a title of its own or without."""
+    ports = open_vault(tmp_path)
+    context = "Lamination: the dough tears."
+    for name, title in (("Lamination", ""), ("Layers", "title: Lamination\n")):
+        path = f"notes/{name}.md"
+        write_note(tmp_path, path, f"---\n{title}---\n{OLD}\n")
+        synchronise(ports)
+        draft = NoteDraft(ports, ports.vault.read(path))
+        assert draft.change({"context": context}, new_event(ports, "construct"))
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [path])
+    note = ports.index.notes.summary("notes/Layers.md")
+    assert note is not None
+    moved = move(ports, note, "Butter").path
+    rename(ports, tmp_path, "notes/Lamination.md", "other/Lamination of dough.md")
+    assert update_renamed_links(ports) == []
+    for path in (moved, "other/Lamination of dough.md"):
+        assert parse_note(path, ports.vault.read(path).raw, ports.names).context == context

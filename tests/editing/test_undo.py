@@ -86,8 +86,8 @@ def test_a_field_that_was_edited_since_is_refused_and_nothing_changes(tmp_path: 
 def test_on_request_all_but_the_edits_is_taken_back(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Croissant dough tears in lamination.", title="Dough"))
-    root = remember(ports, path)
-    type_into(tmp_path, path, f"context: {own(ports, path).context}", "context: My own sentence.")
+    root = machine_sets(ports, path, keywords=["dough"], context="Dough tears.")
+    type_into(tmp_path, path, "context: Dough tears.", "context: My own sentence.")
     type_into(tmp_path, path, "keywords:\n", "keywords:\n  - my own\n")
     synchronise(ports)
     undone = undo(ports, root, keep_edits=True)

@@ -64,7 +64,7 @@ def test_evolving_a_vault_of_odd_headers_changes_no_text_of_a_person(tmp_path: P
         path = f"{number:03} {name.replace('/', ' ')}.md"
         (tmp_path / path).write_bytes(raw)
         files[path] = raw
-    write_note(tmp_path, "good.md", "The walrus is a large marine mammal with tusks.\n")
+    write_note(tmp_path, "good.md", "Dead tuples stay while VACUUM waits for a snapshot.\n")
     ports = open_vault(tmp_path)
     synchronise(ports)
     assert ports.index.notes.count() == len(files) + 1

@@ -486,7 +486,9 @@ def test_a_model_that_the_vault_itself_brings_is_not_run(tmp_path: Path, named: 
     root = (tmp_path / "v").resolve()
     root.mkdir()
     write_tiny_gguf(root / "m.gguf")
-    settings = settings_of(llm_model=named.format(root=root, name=root.name))
+    settings = settings_of(
+        llm_backend="llama.cpp", llm_model=named.format(root=root, name=root.name)
+    )
     with pytest.raises(SettingsError, match="the vault's own"):
         open_model(settings, root, {"llm.model": "vault"}, {})
     assert open_model(settings, root, {"llm.model": "user"}, {}) is not None
@@ -508,7 +510,9 @@ def test_what_is_no_gguf_file_is_refused_before_anything_is_loaded(
 ) -> None:
     if "://" not in named:
         named = str(write_tiny_gguf(tmp_path / named))
-    model = open_model(settings_of(llm_model=named), tmp_path, {"llm.model": "user"}, {})
+    model = open_model(
+        settings_of(llm_backend="llama.cpp", llm_model=named), tmp_path, {"llm.model": "user"}, {}
+    )
     assert isinstance(model, LlamaCppModel)
     with pytest.raises(ModelError) as caught:
         model.answer(asked())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,35 @@ def test_notes_links_and_labels_are_drawn(browser: Browser, small: Path) -> None
         drawn = visit.page.evaluate(PIXELS)
         assert all(count > 100 for count in drawn.values()), drawn
         assert visit.page.inner_text("#counts") == "5 notes · 3 links"
+        assert (visit.troubles, visit.requests) == ([], [])
+
+
+def test_suggestions_are_drawn_and_told_where_the_reader_asks_for_them(
+    browser: Browser, folder: Path
+) -> None:
+    edge = Edge(
+        "bread/Sourdough.md", "alone.md", "property", "machine", "causes", 0.4,
+        "Both speak of yeast.", suggested=True,
+    )  # fmt: skip
+    network = replace(small_network(), suggested=(edge,))
+    file = folder / "suggested.html"
+    file.write_text(graph_page(network, vault_name="v", clusters=clusters(network)), "utf-8")
+    strands = """() => {
+      amem.shown.drawing.sigma.refresh();
+      return !amem.shown.drawing.sigma.getCanvases().strands.hidden;
+    }"""
+    with visiting(browser, file) as visit:
+        assert visit.page.inner_text("#counts") == "5 notes · 3 links"
+        assert not visit.page.evaluate(strands)
+        visit.page.check("#suggested input")
+        assert visit.page.evaluate(strands)
+        assert visit.page.inner_text("#counts") == "5 notes · 3 links"
+        choose(visit.page, "alone")
+        text = visit.page.inner_text("#panel")
+        for part in ("suggested", "Sourdough", "causes", "Both speak of yeast."):
+            assert part.casefold() in text.casefold()
+        visit.page.reload()
+        assert visit.page.is_checked("#suggested input")
         assert (visit.troubles, visit.requests) == ([], [])
 
 

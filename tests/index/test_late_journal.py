@@ -51,6 +51,7 @@ def test_what_the_machine_wrote_stays_its_own_where_the_journal_comes_later(
     first = open_vault(here, machine="first")
     path = add(first, NewNote(TEXT, title="Dough"))
     think(first, path)
+    evolve(first, path, "Butter tears dough.")
     shutil.copytree(here, there, ignore=shutil.ignore_patterns("index.db*", "*.lock"))
     second = open_vault(there, machine="second")
     synchronise(second)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.link_decisions import (
-    HIGHEST_MINIMUM,
-    LOWEST_MINIMUM,
     USUAL_MINIMUM,
+    WRITTEN_FROM,
     LinkDecision,
     link_decisions,
     minimum_strength,
@@ -42,7 +41,9 @@ def test_the_order_of_decisions_is_of_no_account_and_the_minimum_bounded(
     mixed = list(decided)
     chance.shuffle(mixed)  # type: ignore[attr-defined]
     assert minimum_strength(mixed) == minimum_strength(decided)
-    assert LOWEST_MINIMUM <= minimum_strength(decided) <= HIGHEST_MINIMUM
+    for usual in (USUAL_MINIMUM, *WRITTEN_FROM.values()):
+        minimum = minimum_strength(decided, usual)
+        assert round(usual - 0.1, 2) <= minimum <= min(round(usual + 0.3, 2), 0.95)
 
 
 @given(st.lists(st.tuples(strengths, st.booleans()), max_size=4))
@@ -57,8 +58,16 @@ def test_links_that_were_removed_raise_it_above_their_strength_and_kept_ones_bri
     strong = [(0.7, True)] * 4
     assert minimum_strength([*weak, *strong]) == 0.4
     assert minimum_strength([*weak, *strong, *[(0.7, True)] * 20]) == USUAL_MINIMUM
-    assert minimum_strength([(0.9, False)] * 30) == HIGHEST_MINIMUM
-    assert minimum_strength([(0.5, True)] * 40) == LOWEST_MINIMUM
+    assert minimum_strength([(0.9, False)] * 30) == 0.6
+    assert minimum_strength([(0.5, True)] * 40) == 0.2
+
+
+def test_what_becomes_of_weak_suggestions_says_nothing_of_stronger_links() -> None:
+    rejected = [(0.3, False)] * 30
+    removed = [(0.8, False)] * 4
+    assert minimum_strength([*rejected, *removed], 0.75) == 0.75
+    assert minimum_strength([*rejected, *removed, (0.7, False)], 0.75) == 0.85
+    assert minimum_strength([(0.7, True)] * 40, 0.75) == 0.65
 
 
 class Journal:

@@ -435,7 +435,7 @@ def test_the_bundled_model_works_beside_the_protocol(amem: Program, vault: Path)
         while (said := server.said()).get("id") != 1:
             told.append(said["params"]["message"])
         made = said["result"]["structuredContent"]
-        assert made["pending"] is False and made["context"]
+        assert made["pending"] is False and made["keywords"]
         assert any("asking SmolLM2" in each for each in told)
         maps = Path(f"/proc/{server.process.pid}/maps").read_text()
         assert "torch" not in maps and "llama" not in maps

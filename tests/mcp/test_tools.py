@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from amem_cli.index.sync import synchronise
 from amem_cli.mcp.tools import TOOLS
 from tests.conftest import Program
 from tests.mcp.clients import Agent, agent, jsonschema, new_vault, with_quick_encoder
-from tests.vaults import tree_hashes, write_note
+from tests.memory.test_suggestions import suggest
+from tests.vaults import open_vault, tree_hashes, write_note
 
 pytestmark = pytest.mark.slow
 
@@ -639,3 +641,27 @@ def test_pages_of_resources_stay_in_order_while_notes_come_and_go(
     public = {f"n{number:03}.md" for number in range(250) if number % 10 != 3}
     expected = {"vault", "walrus.md", "Arctic ice.md", *public, "na101.md", "na201.md"}
     assert sorted(seen) == sorted(expected)
+
+
+def test_what_is_suggested_is_told_kept_and_rejected(amem: Program, vault: Path) -> None:
+    ports = open_vault(vault)
+    for title in ("Seals", "Krill", "Diary"):
+        private = "private: true\n" if title == "Diary" else ""
+        write_note(vault, f"{title}.md", f"---\ntitle: {title}\n{private}---\n{title}.\n")
+    synchronise(ports)
+    suggest(ports, "Seals.md", "Krill.md", "walrus.md")
+    suggest(ports, "Diary.md", "Seals.md")
+    ports.index.close()
+    with agent(amem) as me:
+        told = me.ok("read", note="Seals")["suggested"]
+        assert [(each["path"], each["direction"], each["reason"]) for each in told] == [
+            ("Krill.md", "out", "reason 0"),
+            ("walrus.md", "out", "reason 1"),
+        ]
+        (seen,) = me.ok("related", note="Krill")["suggested"]
+        assert (seen["path"], seen["direction"]) == ("Seals.md", "in")
+        assert me.ok("link", note="Seals", target="Krill")["changed"]
+        assert me.ok("link", note="walrus.md", target="Seals", remove=True)["changed"]
+        assert me.ok("read", note="Seals")["suggested"] == []
+        (link,) = me.ok("read", note="Seals")["links"]
+        assert (link["path"], link["relation"], link["by"]) == ("Krill.md", "supports", "person")

@@ -79,7 +79,7 @@ def test_what_a_person_saves_meanwhile_stays_and_is_done_with_the_new_text(tmp_p
     assert (gone.path, gone.pending) == ("n01.md", False)
     assert (edited.path, edited.pending) == ("n02.md", False)
     assert note.read_text().endswith("---\nA seal sleeps on the ice.\n")
-    assert "seal" in edited.metadata.context
+    assert "n02.md" not in {each.path for each in ports.index.queue.pending()}
 
 
 def test_a_model_that_dies_in_the_middle_ends_the_run_soon(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_model_that_dies_in_the_middle_ends_the_run_soon(tmp_path: Path) -> No
     outcomes = list(batch.outcomes())
     # It is not asked any more, and the analyzer stands in for it.
     assert len(outcomes) == 30
-    assert all(each.metadata.context for each in outcomes)
+    assert all(each.metadata.keywords for each in outcomes)
     assert dying.asked < 12
     assert batch.stopped == ("3 notes in a row failed: nobody answers at the server", "Start it.")
     assert [each.failed for each in outcomes[-3:]] == [True] * 3

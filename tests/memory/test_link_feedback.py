@@ -35,7 +35,8 @@ def ports(tmp_path: Path) -> VaultPorts:
     write_note(tmp_path, "Lamination of dough.md", f"{SAME_DAY}{OLD}\n")
     write_note(tmp_path, "Morning batch.md", f"{SAME_DAY}{NEW}\n")
     for number in range(4):
-        write_note(tmp_path, f"N{number}.md", f"{SAME_DAY}Number {number}: frost and weather.\n")
+        # Were they the later ones, the pair would be weighed without them at first.
+        write_note(tmp_path, f"A{number}.md", f"{SAME_DAY}Number {number}: frost and weather.\n")
     return ports
 
 
@@ -44,7 +45,8 @@ def run(
 ) -> Outcome:
     synchronise(ports)
     embed_missing(ports, FakeEncoder())
-    given = ProcessSettings(trusted=model is not None, **settings)  # type: ignore[arg-type]
+    settings = {"trusted": model is not None, "written_from": 0.3, **settings}
+    given = ProcessSettings(**settings)  # type: ignore[arg-type]
     process = MemoryProcess(ports, FakeEncoder(), model, given)
     return process.run(note_named(ports.index, title).path, asked=True)
 
@@ -141,9 +143,11 @@ def test_after_a_move_and_a_change_an_index_made_anew_is_the_same(
     rebuilt(ports, tmp_path)
 
 
-def test_without_that_decision_the_older_note_would_be_linked_back(
+def test_without_that_decision_the_older_note_would_be_linked(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
+    linked(ports)
+    undo_since(ports, "2000-01-01")
     rewrite(tmp_path, "Lamination of dough", "Butter again: croissant dough tore in the fridge.")
     titles = [made.title for made in run(ports, "Lamination of dough").links]
     assert titles == ["Morning batch"]

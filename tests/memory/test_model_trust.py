@@ -40,14 +40,14 @@ def offered(request: ModelRequest) -> int:
 
 def test_the_more_evidence_a_model_needs_the_fewer_notes_it_is_asked_about(tmp_path: Path) -> None:
     counts = []
-    for at, least in enumerate((0.0, 0.06, 0.3, 0.99)):
+    for at, least in enumerate((0.0, 0.03, 0.3, 0.99)):
         (tmp_path / str(at)).mkdir()
         counts.append(shown(tmp_path / str(at), least))
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[2] >= 1 > counts[-1]
 
 
-@pytest.mark.parametrize("least", [0.0, 0.06])
+@pytest.mark.parametrize("least", [0.0, 0.03])
 def test_what_is_asked_for_by_default_is_what_a_model_never_tested_gets(
     tmp_path: Path, least: float
 ) -> None:

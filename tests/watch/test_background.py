@@ -142,7 +142,7 @@ def test_a_bug_with_one_note_keeps_no_other_from_its_turn(tmp_path: Path) -> Non
 
 def test_with_other_settings_what_rests_and_what_failed_is_looked_at_anew(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ScriptedModel(), settle=HOUR)
-    write_note(tmp_path, "rests.md", "The walrus sleeps.\n")
+    write_note(tmp_path, "rests.md", "The walrus sleeps. The seal dives.\n")
     assert desk.round() == []
     desk.process = replace(desk.process, settings=ProcessSettings(settle_seconds=0.0))
     assert desk.round() == []

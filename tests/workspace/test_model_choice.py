@@ -20,7 +20,7 @@ from amem_cli.workspace.model_choice import (
 
 URL = "http://127.0.0.1:1/v1"
 NAMED = Settings(llm_backend="openai", llm_model="some", llm_base_url=URL)
-BUNDLED = Settings()
+BUNDLED = Settings(llm_backend="llama.cpp")
 
 
 @pytest.fixture

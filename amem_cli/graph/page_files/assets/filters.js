@@ -67,7 +67,7 @@ amem.makeFilters = ({ network, state, look }) => {
   const aloneCount = network.notes.filter((note) => note.near.size === 0).length;
 
   const drawLinks = () => {
-    const { hiddenMakers, hiddenRelations, orphans } = state.get();
+    const { hiddenMakers, hiddenRelations, orphans, suggested } = state.get();
     amem.byId("makers").replaceChildren(...makers.filter(({ count }) => count).map(
       ({ by, text, count }) => check({
         text, count, checked: !hiddenMakers.has(by), mark: line(look().ink, by === "machine"),
@@ -79,7 +79,12 @@ amem.makeFilters = ({ network, state, look }) => {
         mark: line(amem.relationColour(look(), name), false),
         change: () => state.toggle("hiddenRelations", name),
       }))));
-    amem.byId("links").hidden = network.links.length === 0;
+    amem.byId("suggested").replaceChildren(...(network.suggested.length ? [check({
+      text: "Suggested by amem", count: network.suggested.length, checked: suggested,
+      mark: amem.element("span", { class: "line dotted", style: { "--line": look().ink } }),
+      change: () => state.change({ suggested: !state.get().suggested }),
+    })] : []));
+    amem.byId("links").hidden = network.links.length + network.suggested.length === 0;
     const withheld = amem.linksOnDemand(network);
     amem.byId("on-demand").textContent = !withheld ? ""
       : `Point at a note to see its links${withheld === "between" ? " to other clusters" : ""}.`;

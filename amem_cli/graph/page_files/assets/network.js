@@ -16,6 +16,11 @@ amem.readNetwork = (text) => {
     source, target, property: Boolean(property), by: machine ? "machine" : "person",
     relation: raw.relations[relation], strength, reason, day: raw.link_days[index],
   }));
+  // What amem suggests is no link: it counts nowhere, and is drawn only if the reader asks for it.
+  const suggested = raw.suggested.map(([source, target, relation, strength, reason]) => ({
+    source, target, by: "suggestion", suggested: true, relation: raw.relations[relation], strength, reason,
+    day: Math.max(raw.note_days[source], raw.note_days[target]),
+  }));
   const pairs = amem.pairsOf(links);
   for (const link of links) {
     notes[link.source].links.push(link);
@@ -33,7 +38,7 @@ amem.readNetwork = (text) => {
   for (const note of notes) note.isNamesake = titled.get(note.title) > 1;
   return {
     vault: raw.vault, placed: raw.placed, focus: raw.focus, relations: raw.relations, days: raw.days,
-    notes, links, pairs, clusters, tags: amem.tagCounts(notes),
+    notes, links, suggested, pairs, clusters, tags: amem.tagCounts(notes),
   };
 };
 

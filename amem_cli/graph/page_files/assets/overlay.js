@@ -35,7 +35,7 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     const tip = { x: to.x - ux * (to.size + 3), y: to.y - uy * (to.size + 3) };
     context.strokeStyle = context.fillStyle = amem.relationColour(look(), link.relation);
     context.lineWidth = link.by === "person" ? 1.8 : 1.1 + (link.strength || 0);
-    context.setLineDash(link.by === "person" ? [] : [6, 4]);
+    context.setLineDash(link.suggested ? [1.5, 4] : link.by === "person" ? [] : [6, 4]);
     context.beginPath();
     context.moveTo(from.x, from.y);
     context.lineTo(tip.x, tip.y);
@@ -52,10 +52,12 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   const drawStrands = () => {
     const context = fresh("strands");
     const index = focus();
-    context.canvas.hidden = index < 0;
-    if (index < 0) return;
-    const { linkShown, notes } = state.shown();
-    const { links } = network.notes[index];
+    const { linkShown, notes, suggested } = state.shown();
+    // With a note in view only what leads to or from it.
+    const near = index < 0 ? suggested
+      : suggested.filter(({ source, target }) => source === index || target === index);
+    const links = [...(index < 0 ? [] : network.notes[index].links), ...near];
+    context.canvas.hidden = links.length === 0;
     // So many lines would hide the notes that they lead to.
     context.globalAlpha = links.length > MOST_STRANDS ? 0.3 : 1;
     for (const link of links) {

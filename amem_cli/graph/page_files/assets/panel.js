@@ -25,10 +25,13 @@ amem.makePanel = ({ network, state, look, show, drawing }) => {
       ]),
       amem.element("p", { class: "link-facts" }, [
         amem.element("span", {
-          class: link.by === "machine" ? "line dashed" : "line", style: { "--line": colour },
+          class: link.suggested ? "line dotted" : link.by === "machine" ? "line dashed" : "line",
+          style: { "--line": colour },
         }),
         amem.element("span", { text: amem.relationName(link.relation) }),
-        amem.element("span", { class: "by", text: `by ${amem.makerName(link.by)}` }),
+        amem.element("span", {
+          class: "by", text: link.suggested ? "suggested" : `by ${amem.makerName(link.by)}`,
+        }),
         typeof link.strength === "number" ? strength(link.strength) : null,
       ]),
       link.reason ? amem.element("p", { class: "reason", text: link.reason }) : null,
@@ -80,6 +83,8 @@ amem.makePanel = ({ network, state, look, show, drawing }) => {
     const links = note.links.filter(linkShown);
     const from = links.filter((link) => link.source === note.index);
     const to = links.filter((link) => link.target === note.index);
+    const suggested = network.suggested.filter((link) =>
+      state.get().suggested && (link.source === note.index || link.target === note.index));
     return [
       amem.element("header", {}, [
         amem.element("h2", { id: "panel-title", tabindex: "-1", text: note.title }),
@@ -97,6 +102,7 @@ amem.makePanel = ({ network, state, look, show, drawing }) => {
       actions(note),
       linkList("Links to", from, note.index),
       linkList("Linked from", to, note.index),
+      linkList("Suggested", suggested, note.index),
       links.length ? null : amem.element("p", { class: "told", text: "No links yet." }),
       amem.element("p", { class: "path", text: note.path }),
     ].filter(Boolean);

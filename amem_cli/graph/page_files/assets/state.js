@@ -5,7 +5,7 @@ amem.makeState = (network) => {
   const listeners = [];
   const state = {
     selected: -1, depth: 1, clusters: new Set(), tags: new Set(),
-    hiddenRelations: new Set(), hiddenMakers: new Set(), orphans: true, view: "graph", query: "",
+    hiddenRelations: new Set(), hiddenMakers: new Set(), orphans: true, suggested: false, view: "graph", query: "",
     // The number of the last day that is shown; all are shown if it is negative.
     until: -1,
   };
@@ -26,7 +26,9 @@ amem.makeState = (network) => {
     const linkCount = new Set(network.links.filter((link) =>
       notes[link.source] && notes[link.target] && linkShown(link))
       .map(({ source, target }) => `${source} ${target}`)).size;
-    return { notes, pairs, linkShown, linkCount, count: notes.filter(Boolean).length };
+    const suggested = network.suggested.filter((link) => state.suggested && linkShown(link) &&
+      notes[link.source] && notes[link.target]);
+    return { notes, pairs, suggested, linkShown, linkCount, count: notes.filter(Boolean).length };
   };
   let shown = visible();
 
@@ -39,6 +41,7 @@ amem.makeState = (network) => {
     for (const relation of state.hiddenRelations) parts.append("without", relation);
     for (const by of state.hiddenMakers) parts.append("not-by", by);
     if (!state.orphans) parts.set("orphans", "no");
+    if (state.suggested) parts.set("suggested", "yes");
     if (state.until >= 0) parts.set("until", network.days[state.until]);
     if (state.view !== "graph") parts.set("view", state.view);
     const hash = parts.toString();
@@ -65,6 +68,7 @@ amem.makeState = (network) => {
     state.hiddenRelations = new Set(known("without", network.relations));
     state.hiddenMakers = new Set(known("not-by", ["person", "machine"]));
     state.orphans = parts.get("orphans") !== "no";
+    state.suggested = parts.get("suggested") === "yes";
     state.until = network.days.indexOf(parts.get("until"));
     state.view = parts.get("view") === "list" ? "list" : "graph";
   };

@@ -1,0 +1,477 @@
+"""What a note says of older ones in so many words: that they are replaced, wrong, right or settled.
+
+A cue is a phrase of `data/stance.toml` in a note's own sentences: not in a question, a quotation, a
+denial or a condition. It counts for the note that the sentence points at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences, straight
+from amem_cli.data import table
+from amem_cli.language.dates import DaysNamed, days_named, moment_in
+from amem_cli.language.words import (
+    TOKEN,
+    fold,
+    is_stopword,
+    is_unspaced,
+    stem,
+    subject_stems,
+    words,
+)
+
+if TYPE_CHECKING:
+    from amem_cli.analyzer.link_evidence import LinkCandidate
+    from amem_cli.notes.note import Note, Relation
+
+Kind = Literal["replaced", "refuted", "confirmed", "settled"]
+Speaks = Literal["surely", "perhaps", "not"]
+Pointer = Literal["link", "title", "day", "time", "subject"]
+
+RELATIONS: dict[Kind, Relation] = {
+    "replaced": "supersedes",
+    "refuted": "contradicts",
+    "confirmed": "supports",
+    "settled": "related",
+}
+# Letters on either side.
+_LOOKED_AT = 300
+_MOST_CUES = 20
+_CLAUSE = re.compile(r"[,;:()–—]")
+# Not if it goes on with a pronoun: "[[…]]: it is wrong".
+_CLAUSE_END = re.compile(r"[,;:](?! (?:it|this|that|which|all of it|es|das|die|der)\b)")
+_THING = re.compile(r" (?:the|my|our|his|her|their) ((?:[\w-]+ ?){2,6})")
+_NEXT_WORD = re.compile(r"\s+(\w+)")
+_NARROWED = re.compile(r"['’]|-\w")
+_QUOTATION_MARKS = '"“”„«»'
+# A longer time than a day means one of so many nearest notes.
+_NEAREST_OF_A_TIME = 3
+# Of the nearest note alone a cue is right in every second case, so a person decides; the other cues
+# are right far more seldom.
+_OF_SUBJECTS: frozenset[Kind] = frozenset({"replaced", "refuted"})
+_LEAST_STRENGTH_OF_SUBJECT = 0.5
+_WORDS_OF_A_THING = 5
+_SMALL_NUMBER = re.compile(r"\d{1,2}")
+# A word is rare in so many notes, and in more if the vault is large.
+_NOTES_OF_A_RARE_WORD = 4.0
+_RARE_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a note says of an older one.
+
+    Attributes:
+        older: position of that note among the candidates.
+        pointer: what leads to it: a link, its title or most of it, the day when it was written, a
+            longer time, or its subject alone.
+        words: those of the cue, folded.
+        sentence: the one with the cue.
+        behind: what follows the cue in it, folded.
+        acts: the cue stands before what it speaks of.
+        following: the next sentence of its paragraph, or empty.
+        sure: its rule is right often enough to be believed unasked.
+    """
+
+    older: int
+    kind: Kind
+    pointer: Pointer
+    words: str
+    sentence: str
+    behind: str
+    following: str
+    acts: bool
+    sure: bool
+
+    @property
+    def relation(self) -> Relation:
+        return RELATIONS[self.kind]
+
+
+class Cue(NamedTuple):
+    """A cue at a place in a folded sentence.
+
+    Attributes:
+        part: `acts` on what stands behind it, `states` something of what is beside it, or says it
+            `alone`, whatever the sentence names.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    part: str
+    words: str
+
+    @property
+    def acts(self) -> bool:
+        return self.part == "acts"
+
+
+class _Sentence(NamedTuple):
+    own: OwnSentence
+    cues: tuple[Cue, ...]
+
+    @property
+    def folded(self) -> str:
+        return self.own.folded
+
+    def says(self, older: int, cue: Cue, pointer: Pointer, *, sure: bool) -> Statement:
+        own = self.own
+        quoted = (cue.words, own.text, own.folded[cue.end :], own.following)
+        return Statement(older, cue.kind, pointer, *quoted, cue.acts, sure)
+
+
+def statements(
+    note: Note,
+    candidates: Sequence[LinkCandidate],
+    strengths: Sequence[float],
+    *,
+    document_frequency: Callable[[str], int],
+    total: int,
+) -> list[Statement]:
+    """What the note says of the candidates, at most one statement of each, the surest.
+
+    Args:
+        candidates: older notes, in any order; none of them is the note.
+        strengths: of a link to each, 0..1.
+        document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
+    """
+    moment = moment_in(note.created)
+    titles = [_Title.of(each.title) for each in candidates]
+    leads = _leads(candidates)
+    found: list[Statement] = []
+    unplaced: list[tuple[_Sentence, Cue]] = []
+    for own in own_sentences(note):
+        sentence = _Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES)))
+        if not sentence.cues:
+            continue
+        pointed = list(_named(sentence, titles, leads)) or _named_in_part(sentence, titles)
+        if moment is not None and not any(each.sure for each in pointed):
+            pointed = _by_time(sentence, candidates, moment.date()) or pointed
+        found += pointed
+        if not pointed:
+            unplaced += [(sentence, cue) for cue in sentence.cues if cue.kind in _OF_SUBJECTS]
+    by_subject = _by_subject(unplaced, candidates, strengths, document_frequency, total)
+    first: dict[int, Statement] = {}
+    for each in sorted([*found, *filter(None, [by_subject])], key=_order):
+        first.setdefault(each.older, each)
+    return list(first.values())
+
+
+def days_pointed_at(note: Note) -> set[str]:
+    """The days on which the note says that something was written, as `2026-03-04`."""
+    moment = moment_in(note.created)
+    if moment is None:
+        return set()
+    found = (_times(each.folded, moment.date()) for each in own_sentences(note))
+    return {f"{each.first}" for times in found for each in times if each.first == each.last}
+
+
+def _order(statement: Statement) -> tuple[bool, int, int]:
+    pointers, kinds = get_args(Pointer), get_args(Kind)
+    return (
+        not statement.sure,
+        pointers.index(statement.pointer),
+        kinds.index(statement.kind),
+    )
+
+
+def _cues(folded: str) -> Iterator[Cue]:
+    """The cues of a folded sentence, what replaces before what refutes, confirms and settles."""
+    for kind in get_args(Kind):
+        for part in table("stance.toml")[kind]:
+            for match in _pattern(kind, part).finditer(folded):
+                if not (_is_quoted(folded, match.start()) or is_doubted(folded, match)):
+                    yield Cue(kind, match.start(), match.end(), part, match[0].strip())
+
+
+def _is_quoted(folded: str, at: int) -> bool:
+    before = folded[max(0, at - _LOOKED_AT) : at]
+    opened = sum(before.count(mark) for mark in _QUOTATION_MARKS)
+    return opened % 2 == 1
+
+
+@cache
+def _pattern(group: str, name: str) -> re.Pattern[str]:
+    return re.compile("".join(table("stance.toml")[group][name]))
+
+
+def is_doubted(sentence: str, cue: re.Match[str]) -> bool:
+    """Whether a folded sentence denies, asks or supposes what it says with the cue."""
+    before = sentence[max(cue.start() - _LOOKED_AT, 0) : cue.start()]
+    after = sentence[cue.end() : cue.end() + _LOOKED_AT]
+    clause = _CLAUSE.split(before)[-1]
+    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)").endswith("?")
+    return (
+        asks
+        or _pattern("about", "against").search(clause) is not None
+        or _pattern("about", "denied").search(_CLAUSE.split(after)[0]) is not None
+        or _pattern("about", "unless").search(before) is not None
+    )
+
+
+def _leads(candidates: Sequence[LinkCandidate]) -> dict[str, int]:
+    """Where a link by a folded name leads, as a position among the candidates: by the end of a
+    path, else by a title, else by another name; nowhere if two have the same."""
+    leads: dict[str, int] = {}
+    by_path = (
+        {_path_end(each.path, at) for at in range(each.path.count("/") + 1)} for each in candidates
+    )
+    by_title = ({fold(each.title)} for each in candidates)
+    by_alias = ({*map(fold, each.aliases)} for each in candidates)
+    for names_of_each in (by_path, by_title, by_alias):
+        places: dict[str, list[int]] = {}
+        for at, names in enumerate(names_of_each):
+            for name in names:
+                places.setdefault(name, []).append(at)
+        for name, found in places.items():
+            leads.setdefault(name, found[0] if len(found) == 1 else -1)
+    return leads
+
+
+def _path_end(path: str, folders_left_out: int) -> str:
+    return fold("/".join(path.split("/")[folders_left_out:]).removesuffix(".md"))
+
+
+def _named(
+    sentence: _Sentence, titles: Sequence[_Title], leads: Mapping[str, int]
+) -> Iterator[Statement]:
+    """What a sentence with cues says of the notes that it links or calls by their titles."""
+    linked = {leads.get(link.name, -1): link for link in reversed(sentence.own.links)}
+    for older, title in enumerate(titles):
+        link = linked.get(older)
+        choices = [
+            (
+                _speaks_of_title(sentence.folded, cue, title)
+                if link is None
+                else _speaks_of_link(sentence, cue, link, title),
+                cue,
+            )
+            for cue in sentence.cues
+        ]
+        how: Pointer = "title" if link is None else "link"
+        for wanted in ("surely", "perhaps"):
+            cue = next((cue for speaks, cue in choices if speaks == wanted), None)
+            if cue is not None:
+                sure = wanted == "surely" and cue.kind != "settled"
+                yield sentence.says(older, cue, how, sure=sure)
+                break
+
+
+def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: _Title) -> Speaks:
+    """Whether a cue speaks of a link: surely if the link is its subject or its object, and what it
+    says is said of notes rather than of things and people."""
+    folded, between = sentence.folded, (min(link.end, cue.end), max(link.start, cue.start))
+    if (
+        _CLAUSE_END.search(folded, *between)
+        or (cue.acts and link.start < cue.end)
+        or _takes_its_place(folded, cue, link.start)
+    ):
+        return "not"
+    named = _pattern("about", "reference").search(
+        folded, max(0, link.start - _LOOKED_AT), link.start
+    )
+    start, end, is_piece = link.start, link.end, False
+    if named is not None:
+        start, is_piece = named.start(), bool(named["piece"] or named["what"])
+        says = _pattern("about", "says").match(folded, end) if named["what"] else None
+        end = says.end() if says else end
+    is_note = title.is_unmistakable or is_piece
+    if cue.acts:
+        subject = _CLAUSE.split(folded[: cue.start])[-1]
+        is_meant = (
+            not folded[cue.end : start].strip(" :")
+            and _ends_there(folded, end, folded[cue.start : cue.end])
+            and (is_note or _pattern("about", "itself").fullmatch(subject) is not None)
+        )
+        if any(each.start < cue.start for each in sentence.own.links):
+            return "not"
+    elif link.end <= cue.start:
+        is_meant = (is_note or _is_of_notes(folded, cue)) and (
+            _pattern("about", "towards_cue").fullmatch(folded, end, cue.start) is not None
+        )
+        if _pattern("about", "preposition").search(folded, 0, start):
+            return "not"
+    else:
+        # "off the list in [[…]]"
+        is_meant = is_piece and not folded[cue.end : start].strip()
+    return "surely" if is_meant else "perhaps"
+
+
+def _is_of_notes(folded: str, cue: Cue) -> bool:
+    """Whether what a cue says is said of what is written only: "is no longer valid"."""
+    return _pattern("about", "of_notes").match(folded, cue.start) is not None
+
+
+def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
+    """ "Lunch is replaced by the review": not the review is."""
+    until = min(max(named, 0), cue.end + _LOOKED_AT)
+    return _pattern("about", "by").search(folded, cue.end, until) is not None
+
+
+class _Title(NamedTuple):
+    """A title as sentences may call it.
+
+    Attributes:
+        pattern: finds it in a folded sentence: whole, or its beginning of three words or more; one
+            of one word only within quotation marks. None if it has too few telling words.
+        is_unmistakable: it names something that is written: a plan, a list, a date.
+        stems: of its telling words.
+    """
+
+    pattern: re.Pattern[str] | None
+    is_unspaced: bool
+    is_unmistakable: bool
+    stems: frozenset[str]
+
+    @classmethod
+    def of(cls, title: str) -> _Title:
+        folded, stems = straight(title), subject_stems(title)
+        tokens = TOKEN.findall(folded)
+        is_note = _pattern("about", "document").search(folded) is not None
+        if any(map(is_unspaced, tokens)):
+            whole = re.compile(re.escape(folded)) if len(folded) >= 3 else None
+            return cls(whole, True, is_note, stems)
+        telling = [not is_stopword(token) for token in tokens]
+        if len(tokens) == 1 and sum(telling):
+            quoted = re.compile(rf"(?<=[\"“„«]){re.escape(tokens[0])}(?=[\"”“»])")
+            return cls(quoted, False, is_note, stems)
+        if sum(telling) < 2:
+            return cls(None, False, is_note, stems)
+        forms = [tokens]
+        if len(tokens) > 3 and sum(telling[:-1]) >= 2:
+            forms.append(tokens[:-1])
+        texts = (r"\W{1,3}".join(map(re.escape, form)) for form in forms)
+        return cls(re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)"), False, is_note, stems)
+
+
+def _speaks_of_title(folded: str, cue: Cue, title: _Title) -> Speaks:
+    """Whether a cue speaks of a title in a folded sentence."""
+    named = title.pattern
+    if named is None:
+        return "not"
+    if title.is_unspaced:
+        return "surely" if named.search(folded) else "not"
+    if cue.acts:
+        gap = _pattern("about", "determiners").match(folded, cue.end)
+        found = named.match(folded, gap.end() if gap else cue.end)
+        verb = folded[cue.start : cue.end]
+        return "surely" if found and _ends_there(folded, found.end(), verb) else "not"
+    for found in named.finditer(folded):
+        first, last = min(found.end(), cue.end), max(found.start(), cue.start)
+        if (
+            not re.search(r"[,;]", folded[first:last])
+            and last - first <= _LOOKED_AT
+            and _ends_there(folded, found.end(), "")
+            and not _takes_its_place(folded, cue, found.start())
+        ):
+            is_note = title.is_unmistakable or folded[: found.start()].endswith((*'"“„«',))
+            return "surely" if is_note or _is_of_notes(folded, cue) else "perhaps"
+    return "not"
+
+
+def _named_in_part(sentence: _Sentence, titles: Sequence[_Title]) -> list[Statement]:
+    """What a sentence says of the one note whose title has the words of what is replaced: "the
+    Sunday evening review" of "I review new notes on Sunday evening"."""
+    folded = sentence.folded
+    for cue in sentence.cues:
+        thing = _THING.match(folded, cue.end) if cue.acts and cue.kind in _OF_SUBJECTS else None
+        if thing is None:
+            continue
+        telling = list(takewhile(lambda word: not is_stopword(word[0]), TOKEN.finditer(thing[1])))
+        stems = {stem(word[0]) for word in telling}
+        meant = [
+            at
+            for at, title in enumerate(titles)
+            if stems <= title.stems and 2 * len(stems) >= len(title.stems)
+        ]
+        end = thing.start(1) + (telling[-1].end() if telling else 0)
+        verb = folded[cue.start : cue.end]
+        if len(stems) > 1 and len(meant) == 1 and _ends_there(folded, end, verb):
+            return [sentence.says(meant[0], cue, "title", sure=True)]
+    return []
+
+
+def _ends_there(folded: str, end: int, verb: str) -> bool:
+    """Whether nothing that follows makes another thing of what is named."""
+    rest = folded[end : end + _LOOKED_AT]
+    if verb.startswith("lös"):
+        return _pattern("about", "parted").match(rest) is not None
+    if _NARROWED.match(rest):
+        return False
+    follows = _NEXT_WORD.match(rest)
+    if not verb or follows is None:
+        return follows is None or not _pattern("about", "narrowing").fullmatch(follows[1])
+    return is_stopword(follows[1]) and not _pattern("about", "narrowing").fullmatch(follows[1])
+
+
+def _by_time(
+    sentence: _Sentence, candidates: Sequence[LinkCandidate], today: date
+) -> list[Statement]:
+    """The note that was written when the sentence says: of several the nearest in meaning."""
+    for named in _times(sentence.folded, today):
+        is_day = named.first == named.last
+        of_then = [
+            (older.rank, at)
+            for at, older in enumerate(candidates)
+            if (is_day or older.rank < _NEAREST_OF_A_TIME)
+            and (moment := moment_in(older.created))
+            and named.first <= moment.date() <= named.last
+        ]
+        if of_then:
+            cue = sentence.cues[0]
+            how: Pointer = "day" if is_day else "time"
+            return [sentence.says(min(of_then)[1], cue, how, sure=True)]
+    return []
+
+
+def _times(folded: str, today: date) -> list[DaysNamed]:
+    """The times of which a folded sentence says that something was written then."""
+    return [
+        each
+        for each in days_named(folded, today)
+        if _pattern("about", "written").search(folded[max(0, each.start - _LOOKED_AT) : each.start])
+        or _pattern("about", "written_behind").match(folded, each.end)
+    ]
+
+
+def _by_subject(
+    unplaced: Sequence[tuple[_Sentence, Cue]],
+    candidates: Sequence[LinkCandidate],
+    strengths: Sequence[float],
+    document_frequency: Callable[[str], int],
+    total: int,
+) -> Statement | None:
+    """What cues that point at nothing say of the nearest note, if it is near enough: the two are
+    each other's nearest, or the sentence shares a rare word with it."""
+    nearest = next((at for at, older in enumerate(candidates) if older.rank == 0), None)
+    if nearest is None or strengths[nearest] < _LEAST_STRENGTH_OF_SUBJECT:
+        return None
+    older, usual = candidates[nearest], max(_NOTES_OF_A_RARE_WORD, _RARE_SHARE * total)
+    theirs = subject_stems(f"{older.title}\n{older.text}")
+    choices = []
+    for sentence, cue in unplaced:
+        # What is replaced must be something that the older note speaks of.
+        thing = TOKEN.findall(_CLAUSE.split(sentence.folded[cue.end :])[0])[:_WORDS_OF_A_THING]
+        if cue.acts and not any(
+            one in theirs and not _SMALL_NUMBER.fullmatch(one)
+            for one in subject_stems(" ".join(thing))
+        ):
+            continue
+        shares = any(
+            len(word) > 2
+            and not is_stopword(word)
+            and stem(word) in theirs
+            and document_frequency(word) <= usual
+            for word in words(sentence.own.text)
+        )
+        if shares or older.reverse_rank == 0:
+            choices.append((not shares, sentence.says(nearest, cue, "subject", sure=False)))
+    return min(choices, key=lambda each: (each[0], _order(each[1])))[1] if choices else None

@@ -1,0 +1,267 @@
+"""The steps of the memory process for one note: describe, link, evolve.
+
+They analyse and write nothing: the language model is asked if there is one and it may read the
+note; every answer is checked, asked for once more, and replaced by the offline analyzer's value if
+it fails again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
+from amem_cli.analyzer.cues import days_pointed_at
+from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, waiting_notes
+from amem_cli.analyzer.link_choice import changed_contexts, weigh
+from amem_cli.analyzer.link_evidence import named_notes, near_notes
+from amem_cli.journal.link_decisions import SUGGESTED_FROM
+from amem_cli.journal.provenance import effective_events
+from amem_cli.language.words import sentences
+from amem_cli.markdown.plain_text import plain_text
+from amem_cli.memory.learn import LearnedThresholds
+from amem_cli.memory.outcome import (
+    ANALYZER,
+    Description,
+    Linking,
+    NoteAnalysis,
+    ProcessSettings,
+    filled,
+)
+from amem_cli.notes.names import is_linkable
+from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note
+
+if TYPE_CHECKING:
+    from amem_cli.analyzer.link_evidence import LinkCandidate
+    from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.journal.link_decisions import Evolution
+    from amem_cli.journal.provenance import Provenance
+    from amem_cli.memory.link import LinkQuestion
+    from amem_cli.models.ports import Encoder, LanguageModel, Vectors
+    from amem_cli.notes.note import MemoryLink
+
+# What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
+# and what it says of links changes nothing for the better (docs/memory.md).
+FIELDS_OF_THE_WEAK = frozenset({"context"})
+# Notes weighed for each that a model is shown: the nearest are not always the related ones.
+WEIGHED_FOR_EACH_SHOWN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySteps:
+    """The steps of the process; without a model the offline analyzer does all of it.
+
+    Attributes:
+        now: the moment of the process; dates after it do not say when a note was made.
+        waiting: places in time by path of the notes that wait for their first process; if None,
+            the queue tells.
+    """
+
+    index: MemoryIndex
+    encoder: Encoder
+    model: LanguageModel | None
+    settings: ProcessSettings
+    learned: LearnedThresholds = field(default_factory=LearnedThresholds)
+    now: datetime = datetime.max
+    waiting: Mapping[str, Place] | None = None
+
+    def analyse(self, note: Note, owned: Provenance, kept: Metadata | None = None) -> NoteAnalysis:
+        """Find metadata for the empty fields, links to older notes, and changes of those.
+
+        Args:
+            note: with the moment when it was made as its date.
+            owned: what of the note the machine wrote.
+            kept: former values for empty fields, which stay where no new one is found.
+
+        Raises:
+            ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
+        """
+        text = plain_text(note.body)
+        if not text:
+            return NoteAnalysis(Description(), Linking(), ANALYZER)
+        kept = kept or Metadata()
+        missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
+        values = AnalyzerValues(self.index, self.encoder.encode, note, text)
+        if self._model_for(note) is None:
+            description = Description(filled(values.metadata(missing), kept))
+            linking, _ = self._links(filled(note, description.metadata), text, owned)
+        else:
+            description, linking = self._ask(note, text, owned, missing, values, kept)
+        names = " and ".join(filter(None, (", ".join(missing[:-1]), *missing[-1:])))
+        description = replace(description, reason=f"{names} were missing" if missing else "")
+        models = {description.step.model, linking.step.model} - {ANALYZER}
+        return NoteAnalysis(description, linking, min(models) if models else ANALYZER)
+
+    def _ask(
+        self,
+        note: Note,
+        text: str,
+        owned: Provenance,
+        missing: tuple[str, ...],
+        values: AnalyzerValues,
+        kept: Metadata,
+    ) -> tuple[Description, Linking]:
+        """The steps with the language model, in one joint question if it is trusted."""
+        # Not loaded if no model is asked.
+        from amem_cli.memory.ask_model import ask_once
+        from amem_cli.memory.describe import ask_for_metadata, metadata_question
+        from amem_cli.memory.grounding import similarity_by
+        from amem_cli.memory.link import ask_for_links, link_request
+
+        model, settings = self.model, self.settings
+        assert model is not None
+        # Of a note of one sentence, that sentence says most.
+        of_the_weak = FIELDS_OF_THE_WEAK if len(sentences(text)) > 1 else ()
+        wanted = [name for name in missing if settings.trusted or name in of_the_weak]
+        asked = metadata_question(note.title, text, wanted, values.near_tags()) if wanted else None
+        candidates, joint = None, None
+        if asked is not None and settings.trusted:
+            # The note's context is not known yet; its own words must do to find older notes.
+            labels = tuple(name for name in missing if name != "context")
+            candidates = self._links(filled(note, values.metadata(labels)), text, owned)
+            # Without an older note to ask about, the metadata is asked for alone.
+            if candidates[1] is not None:
+                request = link_request(note, candidates[1], settings.deadline, metadata=asked)
+                joint = ask_once(model, request)
+        if asked is None:
+            description = Description(filled(values.metadata(missing), kept))
+        else:
+            description = ask_for_metadata(model, asked, missing, values, settings, joint, kept)
+        described = filled(note, description.metadata)
+        # With its context the note may be near to others than its words alone.
+        if candidates is None or joint is None:
+            candidates = self._links(described, text, owned)
+        linking, question = candidates
+        if question is None:
+            return description, linking
+        return description, ask_for_links(
+            model,
+            described,
+            question,
+            vocabulary=self.index.notes.tag_counts(public=not note.private),
+            similarity=similarity_by(self.encoder.encode),
+            deadline=settings.deadline,
+            joint=joint,
+        )
+
+    def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:
+        """The model, if it may read the note."""
+        model = self.model
+        return None if model is None or (note.private and model.is_remote) else model
+
+    def _earlier(self, note: Note, waiting: Mapping[str, Place]) -> EarlierNotes:
+        """The notes that count for one; absent are those of the waiting ones that are later."""
+        own = waiting.get(note.path, (note.created, note.id or "", note.path))
+        later = [path for path, place in waiting.items() if place > own]
+        return EarlierNotes(self.index, self.now, later)
+
+    def _links(
+        self, note: Note, text: str, owned: Provenance
+    ) -> tuple[Linking, LinkQuestion | None]:
+        """What the analyzer makes of the older notes that the note may be linked to, and the
+        question for a model; None if it may not be asked, or need not be."""
+        vector = note_vector(self.encoder.encode, note)
+        weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
+        unlinked = self.index.link_history.unlinked(note.path)
+        earlier = self._earlier(note, self.waiting or {})
+        named = named_notes(self.index, note.path, days_pointed_at(note), earlier)
+        near = partial(near_notes, self.index, note.path, text, vector, weighed, named=named)
+        nearest = near(earlier)
+        if self.waiting is None and any(each.created >= note.created for each in nearest):
+            # Only then the queue is asked: it takes long in a large vault.
+            earlier = self._earlier(note, waiting_notes(self.index, self.now))
+            nearest = near(earlier) if earlier.absent else nearest
+        older = [
+            each
+            for each in nearest
+            if is_linkable(each.path)
+            # Nothing of a private note spreads: a link names it, a model repeats its words.
+            and (note.private or not each.private)
+            and not owned.declined & {each.key, each.path}
+            and each.path not in unlinked
+        ]
+        if not older:
+            return Linking(), None
+        likely, said = weigh(
+            note,
+            older,
+            document_frequency=earlier.document_frequency,
+            total=earlier.total,
+            minimum=min(self.settings.plausible, SUGGESTED_FROM),
+        )
+        minimum = self.learned.minimum(ANALYZER)
+        # One link joins two notes, unless the second says what holds now.
+        linking_here = {
+            path for path, link in self.index.links.incoming(note.path) if link.kind == "property"
+        }
+        sure = {older[each.older].path for each in said if each.sure}
+        strong = [
+            link
+            for link in likely
+            if link.target in sure or (link.strength >= minimum and link.target not in linking_here)
+        ]
+        # What the note says in so many words comes first, if not all have room.
+        strong.sort(key=lambda link: link.target not in sure)
+        made = strong[: self.settings.max_links]
+        weaker = (link for link in likely if link.strength >= SUGGESTED_FROM and link not in made)
+        offline: list[Evolution] = []
+        if self.settings.evolve:
+            # Nothing of a note spreads into one that more or fewer may read.
+            said = [each for each in said if older[each.older].private == note.private]
+            offline = changed_contexts(note, said, older, self._unclosed_context)
+        linking = Linking(tuple(made), tuple(offline), suggested=tuple(weaker))
+        if not (self.settings.trusted and self.settings.max_links and self._model_for(note)):
+            return linking, None
+        plausible = {one.target: one for one in likely if one.strength >= self.settings.plausible}
+        by_path = {each.path: each for each in older if self._model_for(each) is not None}
+        shown = [by_path[path] for path in plausible if path in by_path]
+        return linking, self._link_question(note, vector, shown, plausible, linking, owned)
+
+    def _unclosed_context(self, older: LinkCandidate) -> str:
+        """The context of an older note without what the analyzer closed it with."""
+        context = older.context
+        for event in reversed(effective_events(self.index.events.read(older.key))):
+            for change in event.changes:
+                closes = event.kind == "evolve" and event.model == ANALYZER
+                if closes and change.field == "context" and change.after == context:
+                    context = str(change.before or "")
+        return context
+
+    def _link_question(
+        self,
+        note: Note,
+        vector: Vectors,
+        readable: Sequence[LinkCandidate],
+        plausible: Mapping[str, MemoryLink],
+        linking: Linking,
+        owned: Provenance,
+    ) -> LinkQuestion | None:
+        """The plausible candidates, with what was decided and linked before."""
+        from amem_cli.memory.evolve import existing_links
+        from amem_cli.memory.link import MOST_SHOWN, LinkQuestion
+
+        settings = self.settings
+        candidates = readable[: min(settings.candidates, MOST_SHOWN)]
+        if not candidates or self.model is None:
+            return None
+
+        def may_be_shown(other: NoteSummary) -> bool:
+            return (note.private or not other.private) and self._model_for(other) is not None
+
+        doubted = {path for path, link in plausible.items() if link.relation in SUPERSEDING}
+        return LinkQuestion(
+            candidates,
+            linking,
+            plausible,
+            examples=self.learned.examples(self.index, note, vector, may_be_shown),
+            existing=existing_links(self.index, note, owned, candidates, doubted)
+            if settings.evolve
+            else (),
+            evolve=settings.evolve,
+            max_links=settings.max_links,
+            minimum=self.learned.minimum(self.model.name),
+        )

@@ -1,0 +1,102 @@
+"""How often each rule of `analyzer/cues` is right, on people's gold changes of older notes.
+
+    python benchmarks/evolution_rules.py DATA_FOLDER --sets engineer,cafe [--examples]
+
+A rule is what the cue says and what points at the older note. It is right if the gold has a change
+of that pair of notes. No rule is fitted: each was worded in view of other people than the sets that
+a table is given for (docs/memory.md says which).
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from memory_gold import GoldVault, gold_vaults
+from memory_vault import Design, OpenVault
+from remembered_vectors import RememberingEncoder
+
+from amem_cli.analyzer.link_choice import weigh
+from amem_cli.analyzer.link_evidence import near_notes
+from amem_cli.editing.add import NewNote
+from amem_cli.markdown.plain_text import plain_text
+from amem_cli.memory.steps import WEIGHED_FOR_EACH_SHOWN
+from amem_cli.notes.note import parse_note
+from amem_cli.workspace.workspace import Workspace
+
+
+class Said(NamedTuple):
+    """One statement: its rule, whether it is applied unasked, whether the gold has the change, and
+    whether the gold says that nothing changes."""
+
+    rule: str
+    sure: bool
+    right: bool
+    refused: bool
+    example: str
+
+
+def statements_in(gold: GoldVault, encoder: RememberingEncoder) -> Iterator[Said]:
+    """What the notes of a vault say of older ones, each as it is added, without their metadata."""
+    with tempfile.TemporaryDirectory() as folder:
+        vault = OpenVault(Path(folder) / "vault", Design("none", {"llm_backend": "none"}), encoder)
+        index, names = vault.workspace.index, vault.workspace.ports.names
+        kept = {(case.trigger, case.target) for case in gold.cases if case.no_change}
+        weighed = WEIGHED_FOR_EACH_SHOWN * vault.workspace.settings.evolution_candidates
+        for each in gold.notes.values():
+            new = NewNote(each.content, title=each.title, created=each.created)
+            path = vault.add(each.id, new)
+            note = parse_note(path, vault.workspace.vault.read(path).raw, names)
+            vector = index.vectors.of_note(path)
+            if vector is None:
+                continue
+            older = near_notes(index, path, plain_text(note.body), vector, weighed)
+            frequency = index.text.document_frequency
+            total = index.notes.count()
+            _, made = weigh(note, older, document_frequency=frequency, total=total, minimum=1.0)
+            for said in made:
+                pair = each.id, vault.id_of[older[said.older].path]
+                yield Said(
+                    f"{said.kind}, by its {said.pointer}",
+                    said.sure,
+                    gold.case(*pair) is not None,
+                    pair in kept,
+                    f"{each.title} -> {older[said.older].title}: {said.sentence}",
+                )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("data", type=Path, help="a folder with one vault in each of its folders")
+    parser.add_argument("--sets", default="", help="vaults by commas; all where missing")
+    parser.add_argument("--examples", action="store_true", help="show every statement")
+    parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
+    vaults = gold_vaults(options.data, [each for each in options.sets.split(",") if each])
+    wanted = sum(not case.no_change for gold in vaults for case in gold.cases)
+    kept = sum(case.no_change for gold in vaults for case in gold.cases)
+    by_rule: dict[str, list[Said]] = defaultdict(list)
+    for gold in vaults:
+        for said in statements_in(gold, encoder):
+            by_rule[said.rule].append(said)
+            by_rule["all applied" if said.sure else "all proposed"].append(said)
+            by_rule[f"{gold.name}, {'applied' if said.sure else 'proposed'}"].append(said)
+            if options.examples:
+                print("right" if said.right else "wrong", said.rule, said.example, sep="  ")
+    for rule, found in sorted(by_rule.items()):
+        right, refused = sum(s.right for s in found), sum(s.refused for s in found)
+        print(
+            f"{rule:28} {right:3} of {len(found):3} right, {right / len(found):4.0%};"
+            f" {right / max(1, wanted):4.0%} of {wanted} changes; {refused} of {kept} unwanted"
+        )
+    encoder.save()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""What a note says of older ones: cues, and what they point at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amem_cli.analyzer.cues import Statement, statements
+from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.language.dates import days_named
+from amem_cli.markdown.links import find_links
+from amem_cli.notes.note import Note
+
+OVEN = LinkCandidate(
+    "notes/Deck oven.md", "Deck oven plan", "We buy a Miwe.", 0.5, 0, 0, created="2026-03-04T10:00"
+)
+BAKE = LinkCandidate(
+    "notes/Bake 14.md", "Bake 14", "A gummy crumb.", 0.4, 1, created="2026-03-09T10:00"
+)
+TRAM = LinkCandidate(
+    "notes/Tram.md", "Tram times", "Late again.", 0.1, 2, created="2026-02-11T10:00"
+)
+OLDER = [OVEN, BAKE, TRAM]
+
+
+def said(
+    body: str,
+    strength: float = 0.1,
+    title: str = "News",
+    among: Sequence[LinkCandidate] = tuple(OLDER),
+) -> list[Statement]:
+    note = Note("n.md", "1", title, body, created="2026-03-20T10:00:00")
+    return statements(
+        note, among, [strength] * len(among), document_frequency=lambda word: 2, total=64
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "older", "relation", "pointer"),
+    [
+        ("This replaces the decision of 4 March.", OVEN, "supersedes", "day"),
+        ("The decision of March 4th is cancelled.", OVEN, "supersedes", "day"),
+        ("So [[Deck oven plan]] is dead, we take a used one.", OVEN, "supersedes", "link"),
+        ("So point two of [[Deck oven|the oven]] is wrong.", OVEN, "contradicts", "link"),
+        ("Not four trays as in my Deck oven plan: it is no longer valid.", OVEN, "supersedes", ""),
+        ("Confirms that bake 14 had too little heat.", BAKE, "supports", "title"),
+        ("My “Bake 14” was wrong about the flour.", BAKE, "contradicts", "title"),
+        ("So the figure I wrote last week is false.", BAKE, "contradicts", "time"),
+        ("What we decided in February is off the table.", TRAM, "supersedes", "time"),
+        ("Der Beschluss vom 4. März ist abgesagt.", None, "", ""),
+        ("Das ersetzt die Entscheidung vom 4. März.", OVEN, "supersedes", "day"),
+        ("Die Entscheidung vom 4. März gilt nicht mehr.", OVEN, "supersedes", "day"),
+    ],
+)
+def test_a_cue_counts_for_what_its_sentence_points_at(
+    body: str, older: LinkCandidate | None, relation: str, pointer: str
+) -> None:
+    found = said(body)
+    if older is None:
+        assert all(each.sure for each in found)
+        return
+    [statement] = found
+    assert OLDER[statement.older] is older
+    assert (statement.relation, statement.sure) == (relation, True)
+    assert pointer in ("", statement.pointer)
+
+
+CLAIMS = (
+    "this replaces the decision of 4 March",
+    "[[Deck oven plan]] is wrong",
+    "this supersedes the Deck oven plan",
+    "what we decided in February is cancelled",
+    "this confirms what [[Bake 14]] says",
+)
+
+
+@given(
+    st.sampled_from(CLAIMS),
+    st.sampled_from(
+        [
+            "If it works, {}.",
+            "Perhaps {}.",
+            "Is it so that {}?",
+            "{}?",
+            "I never said that {}.",
+            "It may be that {}.",
+            "Dilwyn said “I heard from all of them that {} for good”.",
+            'Dilwyn said "I heard from all of them that {} for good".',
+            "> {}.",
+            "```\n{}.\n```",
+            "    x = 1\n\n`{}`?",
+        ]
+    ),
+)
+def test_what_is_denied_asked_supposed_or_quoted_is_no_cue(claim: str, frame: str) -> None:
+    assert said(f"{claim[0].upper()}{claim[1:]}.")
+    assert not [each for each in said(frame.format(claim), 0.9) if each.sure]
+
+
+@given(st.text(max_size=300), st.floats(0, 1))
+def test_any_text_is_read(text: str, strength: float) -> None:
+    for each in said(text, strength, title=text[:30]):
+        assert 0 <= each.older < len(OLDER)
+
+
+def test_a_cue_that_points_at_nothing_is_only_proposed_for_the_nearest_note() -> None:
+    [statement] = said("So it wasn't the Miwe at all.", 0.8)
+    assert OLDER[statement.older] is OVEN
+    assert (statement.relation, statement.pointer, statement.sure) == (
+        "contradicts",
+        "subject",
+        False,
+    )
+    assert said("So it wasn't the Miwe at all.", 0.2) == []
+    assert said("The Miwe came on Monday.", 0.9) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("This replaces the Sunday evening review.", True),
+        ("On Friday now, instead of the Sunday evening review of old.", False),
+        ("This replaces the Sunday evening review meeting.", False),
+        ("This replaces the Sunday evening.", False),
+        ("This replaces the evening milk.", False),
+    ],
+)
+def test_a_title_is_named_in_part(text: str, sure: bool) -> None:
+    title = "I review new notes on Sunday evening"
+    older = LinkCandidate("notes/Review.md", title, "Slowly.", 0.2, 3, created="2026-02-11T10:00")
+    found = [each for each in said(text, among=[*OLDER, older]) if each.sure]
+    assert [each.pointer for each in found] == ["title"] * sure
+
+
+def test_two_notes_that_are_named_in_part_are_not_told_apart() -> None:
+    names = ("Evening review of Sunday", "Review on Sunday evening")
+    alike = [LinkCandidate(f"{name}.md", name, "Slowly.", 0.2, 3) for name in names]
+    found = said("This replaces the Sunday evening review.", among=alike)
+    assert not [each for each in found if each.sure]
+
+
+def test_what_is_replaced_must_be_something_that_the_older_note_speaks_of() -> None:
+    assert said("We take the used one instead of the Miwe.", 0.8)
+    assert said("The Miwe bakes at 18 instead of 30, so we lost two hours.", 0.8) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("the vote of sept 7", date(2025, 9, 7), date(2025, 9, 7)),
+        ("on the 4th of march", date(2026, 3, 4), date(2026, 3, 4)),
+        ("am 4. märz", date(2026, 3, 4), date(2026, 3, 4)),
+        ("on 2026-03-04", date(2026, 3, 4), date(2026, 3, 4)),
+        ("what i wrote on friday", date(2026, 3, 13), date(2026, 3, 13)),
+        ("yesterday's note", date(2026, 3, 19), date(2026, 3, 19)),
+        ("back in may", date(2025, 5, 1), date(2025, 5, 31)),
+        ("last week i wrote", date(2026, 3, 7), date(2026, 3, 19)),
+    ],
+)
+def test_days_that_a_sentence_names(text: str, first: date, last: date) -> None:
+    [named] = days_named(text, date(2026, 3, 20))
+    assert (named.first, named.last) == (first, last)
+
+
+@pytest.mark.parametrize("text", ["we may go", "31 february", "on 2031-01-01", "1234"])
+def test_what_names_no_day_until_today(text: str) -> None:
+    assert days_named(text, date(2026, 3, 20)) == []
+
+
+def said_of_links(body: str) -> list[Statement]:
+    """What a note says of the notes that it links."""
+    names = [link.target.removesuffix(".md") for link in find_links(body)]
+    older = [
+        LinkCandidate(f"notes/{name}.md", name, name, 0.1, 5, created="2026-03-04")
+        for name in names
+    ]
+    note = Note("n.md", "1", "News", body, created="2026-03-20T10:00:00")
+    return statements(note, older, [0.1] * len(older), document_frequency=lambda word: 2, total=64)
+
+
+@pytest.mark.parametrize(
+    ("body", "relation"),
+    [
+        ("This replaces [[Boiler]].", "supersedes"),
+        ("This replaces what [[Boiler]] says: it is too warm.", "supersedes"),
+        ("What [[Boiler]] says is wrong.", "contradicts"),
+        ("So this supersedes [[Friday review]].", "supersedes"),
+        ("[[Friday review]] is superseded.", "supersedes"),
+        ("[[Seat height]] is wrong: it is 72 cm.", "contradicts"),
+        ("[[Seat height]] is no longer valid.", "supersedes"),
+        ("Instead of [[Friday review]] we take a walk.", "supersedes"),
+        ("Correction to [[Opening date]]: it is 15 May.", "contradicts"),
+        ("Nobody came on Monday, so this supersedes [[Friday review]].", "supersedes"),
+        ("So [[Deck oven plan]] is dead, we take a used one.", "supersedes"),
+        ("So point two of [[Deck oven|the oven]] is wrong.", "contradicts"),
+        ("The figure in [[Seat height]] was wrong.", "contradicts"),
+        ("My order ([[Order of the stories]]) is wrong: the clock comes last.", "contradicts"),
+        ("[[Tank]], which is out of date, said otherwise.", "supersedes"),
+        ("- [[Tank]] is not valid anymore in the points 4 and 5", "supersedes"),
+        ("What I wrote in [[Tank]] is wrong.", "contradicts"),
+        ("This replaces my old plan in [[Spring]].", "supersedes"),
+        ("I take back what I wrote in [[Spring]].", "supersedes"),
+        ("This contradicts [[Spring]].", "contradicts"),
+        ("It confirms [[Spring]].", "supports"),
+        ("Das ersetzt [[Spring]].", "supersedes"),
+        ("[[Spring]] gilt nicht mehr.", "supersedes"),
+        ("这取代了[[烤箱决定]]。", "supersedes"),
+        ("[[烤箱决定]]作废，我们买二手的。", "supersedes"),
+        ("[[Anika's list]] was never hers, she says.", "contradicts"),
+        ("[[Opening date]] moved to 15 June.", "supersedes"),
+        ("[Seat height](Seat%20height.md) is wrong.", "contradicts"),
+        ("So (a) in [[Where from]] is wrong & the supers are innocent.", "contradicts"),
+        ("I've crossed the price off the list in [[Spring]].", "supersedes"),
+    ],
+)
+def test_a_link_that_is_the_subject_or_the_object_of_a_cue_is_spoken_of(
+    body: str, relation: str
+) -> None:
+    [statement] = said_of_links(body)
+    assert (statement.relation, statement.pointer, statement.sure) == (relation, "link", True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "See [[Budget 2026]]. The kettle in the kitchen is broken and no longer works.",
+        "I am reading [[Dune]]. My knee was wrong again after the long run.",
+        "We no longer have time for the garden, as [[Project A]] takes the weekends.",
+        "[[Mia]] moved to Berlin with her two cats.",
+        "[[Piano practice]]: the metronome becomes 80 next week.",
+        "Our team replaced the server, and I drank [[Tea]].",
+        "Talked with [[Bob]] about the trip. He is no longer afraid.",
+        "[[Project A]]: the server was moved to the new rack.",
+        "[[Mia]] is no longer in Berlin.",
+        "[[Bob]] turns out to be a baker.",
+        "[[Bob]] was wrong about the weather.",
+        "The man from [[Berlin]] was wrong.",
+        "[[Ida]] said, that is wrong.",
+        "Bob replaces [[Alice]] in goal.",
+        "I replaced [[Bob]] at the till.",
+        "[[Emma]] contradicts [[Dune]] in every scene.",
+        "Lunch is replaced by [[Review]].",
+        "The old way is superseded by [[Review]].",
+        "[[Tea]] is nice. The team no longer uses the old server.",
+        "It has nothing to do with [[Bob]].",
+        "I told [[Mia]] the tram was cancelled.",
+        "[[Opening date|It]] was set last month. The kettle with its lid is wrong for induction.",
+        "[[Mia]] is dead tired.",
+        "[[Choir]] is cancelled this week.",
+        "In [[Berlin]] the museum is closed, the train was wrong.",
+        "[[Dune]] was dropped at the library.",
+        "This replaces the lamp next to [[Sofa]].",
+        "This replaces the filter of [[Boiler]].",
+        "[[Bob]] never was a friend of trams.",
+        "With [[Anna]] it is wrong to joke.",
+        "It was [[Mia]], not Bob, who was right.",
+    ],
+)
+def test_a_cue_about_something_else_or_about_a_person_changes_no_linked_note_unasked(
+    body: str,
+) -> None:
+    assert not [each for each in said_of_links(body) if each.sure]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "See [[Budget 2026]]. The kettle in the kitchen is broken and no longer works.",
+        "Our team replaced the server, and [[Tea]] helped.",
+        "[[Opening date|It]] was set last month. The kettle with its lid is wrong for induction.",
+        "We no longer have time for the garden, as [[Project A]] takes the weekends.",
+        "The man from [[Berlin]] was wrong.",
+    ],
+)
+def test_nothing_is_said_of_a_note_that_is_only_linked_nearby(body: str) -> None:
+    assert said_of_links(body) == []
+
+
+def test_a_link_leads_to_the_note_at_the_end_of_its_path() -> None:
+    rye = [
+        LinkCandidate(f"{folder}/Rye.md", "Rye", "Bread.", 0.1, 5, created="2026-03-04")
+        for folder in "ab"
+    ]
+
+    def older(body: str) -> list[int]:
+        note = Note("n.md", "1", "News", body, created="2026-03-20")
+        found = statements(note, rye, [0.1, 0.1], document_frequency=lambda word: 2, total=9)
+        return [each.older for each in found]
+
+    assert older("This replaces [[b/Rye]].") == [1]
+    assert older("This replaces [rye](../a/Rye.md).") == [0]
+    assert older("This replaces [[Rye]].") == []

@@ -1,0 +1,146 @@
+"""A note that says what became of an older one changes it, without a language model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Answer, Program
+
+DECISION = "We buy a new deck oven from Miwe for the bakery, 14,000 euros, delivered in June."
+OPENING = "The bakery opens on 1 May with a small party for the street."
+RYE = "Rye loaf, steam for ten minutes: the crumb is tight and gummy, I blame the flour."
+ROSSI = "This replaces the decision of 4 March. We take the used deck oven of the Rossi bakery."
+PARTY = "[[Opening date]] is wrong: we open on 15 May, the permit takes longer."
+CAUSE = "So it wasn't the flour. With the stone at 250 degrees the rye crumb opens."
+
+
+def told(amem: Program, title: str, day: str, text: str, *more: str) -> Answer:
+    done = amem("add", text, "--title", title, "--created", f"{day}T10:00:00", *more)
+    assert done.code == 0, done.err
+    return done
+
+
+@pytest.fixture
+def vault(amem: Program) -> Program:
+    assert amem("init", ".").code == 0
+    told(amem, "Oven decision", "2026-03-04", DECISION)
+    told(amem, "Opening date", "2026-03-06", OPENING, "--context", "When the bakery opens.")
+    told(amem, "Bake 14", "2026-03-10", RYE)
+    return amem
+
+
+def context(amem: Program, title: str) -> str:
+    return str(amem("show", title, "--json").json["context"] or "")
+
+
+def test_the_older_note_says_what_holds_now(vault: Program) -> None:
+    before = context(vault, "Oven decision")
+    done = told(vault, "Rossi", "2026-03-20", ROSSI, "--json").json
+    assert [(each["relation"], each["path"]) for each in done["links"]] == [
+        ("supersedes", "notes/Oven decision.md")
+    ]
+    assert "“replaces”" in done["links"][0]["reason"]
+    after = context(vault, "Oven decision")
+    assert after.endswith("ince 2026-03-20: We take the used deck oven of the Rossi bakery.")
+    event = next(
+        each
+        for each in vault("history", "Oven decision", "--json").json
+        if each["kind"] == "evolve"
+    )
+    assert "“replaces”" in event["reason"]
+    assert vault("undo", event["id"]).code == 0
+    assert context(vault, "Oven decision") == before
+
+
+def test_a_persons_context_stays_and_both_notes_tell_the_contradiction(vault: Program) -> None:
+    told(vault, "Street party", "2026-03-21", PARTY)
+    assert context(vault, "Opening date") == "When the bakery opens."
+    assert "contradicted by “Street party”" in vault("show", "Opening date").out
+    assert "contradicts" in vault("show", "Street party").out
+
+
+def test_what_only_the_subject_points_at_waits_for_a_person(vault: Program) -> None:
+    before = context(vault, "Bake 14")
+    told(vault, "Bake 17", "2026-03-24", CAUSE)
+    assert context(vault, "Bake 14") == before
+    [waiting] = vault("review", "--json").json["waiting"]
+    assert waiting["path"] == "notes/Bake 14.md"
+    assert vault("review", "--accept-all").code == 0
+    assert "orrected 2026-03-24: So it wasn't the flour." in context(vault, "Bake 14")
+
+
+def test_nothing_changes_when_evolution_is_off(vault: Program) -> None:
+    before = context(vault, "Oven decision")
+    assert vault("config", "set", "evolution.mode", "off").code == 0
+    told(vault, "Rossi", "2026-03-20", ROSSI)
+    assert context(vault, "Oven decision") == before
+
+
+def test_a_private_note_says_nothing_of_a_public_one(vault: Program, tmp_path: Path) -> None:
+    before = context(vault, "Oven decision")
+    secret = f"---\ncreated: 2026-03-20T10:00:00\nprivate: true\n---\n{ROSSI}"
+    (tmp_path / "notes/Rossi.md").write_text(secret, encoding="utf-8")
+    assert vault("evolve", "Rossi").code == 0
+    assert context(vault, "Oven decision") == before
+
+
+def test_an_adopted_folder_gets_the_same(vault: Program, tmp_path: Path) -> None:
+    told(vault, "Rossi", "2026-03-20", ROSSI)
+    folder = tmp_path / "other"
+    folder.mkdir()
+    for title, day, text in (
+        ("Oven decision", "2026-03-04", DECISION),
+        ("Rossi", "2026-03-20", ROSSI),
+    ):
+        note = f"---\ncreated: {day}T10:00:00\n---\n{text}\n"
+        (folder / f"{title}.md").write_text(note, encoding="utf-8")
+    assert vault("init", "--adopt", str(folder)).code == 0
+    assert (
+        vault("--vault", str(folder), "evolve", "--all", AMEM_EVOLUTION_SETTLE_SECONDS="0").code
+        == 0
+    )
+    shown = vault("--vault", str(folder), "show", "Oven decision", "--json").json
+    assert shown["context"].endswith(
+        "ince 2026-03-20: We take the used deck oven of the Rossi bakery."
+    )
+
+
+@pytest.mark.parametrize(
+    "link", ["[[Boiler]]", "[[boiler|the boiler]]", "[[heater]]", "[[Central heating]]"]
+)
+def test_a_link_by_a_short_name_an_alias_or_a_title_says_what_is_replaced(
+    vault: Program, link: str
+) -> None:
+    header = "---\ntitle: Central heating\naliases: [heater]\ncreated: 2026-03-01\n---\n"
+    note = vault.folder / "notes/Boiler.md"
+    note.write_text(f"{header}Jansen services it every March.\n")
+    told(vault, "New firm", "2026-03-22", f"De Groot comes from now on. This replaces {link}.")
+    answer = vault("ask", "who services the heating?").out
+    assert answer.index("De Groot") < answer.index("Jansen")
+    assert "superseded by “New firm”" in vault("show", "Boiler").out
+
+
+def test_a_note_that_is_linked_beside_a_cue_about_something_else_stays(vault: Program) -> None:
+    kettle = "See [[Oven decision]]. The kettle in the kitchen is broken and no longer works."
+    before = context(vault, "Oven decision")
+    told(vault, "Kettle", "2026-03-20", kettle)
+    assert context(vault, "Oven decision") == before
+    assert "superseded" not in vault("show", "Oven decision").out
+
+
+def test_what_a_note_says_is_written_however_careful_the_links_are(vault: Program) -> None:
+    assert vault("config", "set", "evolution.links", "careful").code == 0
+    done = told(vault, "Rossi", "2026-03-20", ROSSI, "--json").json
+    assert [each["relation"] for each in done["links"]] == ["supersedes"]
+    assert "ince 2026-03-20" in context(vault, "Oven decision")
+
+
+def test_only_the_last_correction_stands_in_a_context(vault: Program) -> None:
+    told(vault, "Bake 15", "2026-03-21", "[[Bake 14]] is wrong: the oven had only 200 degrees.")
+    assert context(vault, "Bake 14").startswith("Corrected 2026-03-21: ")
+    told(vault, "Bake 16", "2026-03-22", "[[Bake 14]] is wrong: the salt was missing in the dough.")
+    after = context(vault, "Bake 14")
+    assert after.startswith("Corrected 2026-03-22: ")
+    assert "salt" in after and "degrees" not in after
