@@ -118,7 +118,9 @@ def journal_events(vault: Path, kind: str) -> list[dict[str, Any]]:
     lines = [
         json.loads(line)
         for path in sorted((vault / ".amem/journal").glob("*.jsonl"))
-        for line in path.read_text("utf-8").splitlines()
+        for line in path.read_text("utf-8").splitlines(keepends=True)
+        # The last one may be being written.
+        if line.endswith("\n")
     ]
     return [line for line in lines if line["kind"] == kind]
 
