@@ -76,7 +76,7 @@ def read_settings(
     if not findings:
         try:
             # Valid one by one, settings may still contradict each other.
-            load_settings(vault_file, user_file, environment)
+            settings, origin = load_settings(vault_file, user_file, environment)
         except SettingsError as error:
             findings.append(from_error(error))
     return UsableSettings(settings, origin, tuple(findings), not findings)

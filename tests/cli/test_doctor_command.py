@@ -69,6 +69,13 @@ def test_a_model_that_cannot_be_loaded_and_the_notes_that_wait_for_it_are_told(
     assert amem("doctor").code == 0
 
 
+def test_a_model_that_is_named_without_a_backend_is_looked_for(amem: Program, vault: Path) -> None:
+    del amem.environment["AMEM_LLM_BACKEND"]
+    found = amem("doctor", "--json", AMEM_LLM_MODEL="/nowhere/model.gguf")
+    assert found.code == 1
+    assert [each["check"] for each in found.json["findings"]] == ["models"]
+
+
 def test_what_is_mended_leaves_nothing_to_do(amem: Program, vault: Path) -> None:
     write_note(vault, "notes/b.md", "A new note.\n")
     found = amem("doctor", "--fix", "--json")
