@@ -345,8 +345,7 @@ def unlink(
     """Remove a link from a note's properties; amem will not add it again.
 
     A link that amem made the other way goes too. If amem only suggests the link, this rejects it.
-    Notes that you do not name you choose from a
-    list.
+    Notes that you do not name you choose from a list.
 
     Examples:
 

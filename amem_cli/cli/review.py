@@ -43,9 +43,9 @@ def review(
 ) -> None:
     """Accept or reject proposed changes to older notes.
 
-    amem proposes changes instead of making them if `evolution.mode` is "review",
-    and where only the subject tells which note another speaks of. On a terminal,
-    this command steps through them; elsewhere, or with --list, it lists them.
+    amem proposes changes instead of making them if `evolution.mode` is "review", and where only the
+    subject tells which note another speaks of. On a terminal, this command steps through them;
+    elsewhere, or with --list, it lists them.
 
     Examples:
 
