@@ -24,7 +24,7 @@ from amem_cli.analyzer.link_choice import weigh
 from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.memory.steps import WEIGHED_FOR_EACH_SHOWN
+from amem_cli.memory.steps import WEIGHED
 from amem_cli.notes.note import parse_note
 from amem_cli.workspace.workspace import Workspace
 
@@ -46,7 +46,7 @@ def statements_in(gold: GoldVault, encoder: RememberingEncoder) -> Iterator[Said
         vault = OpenVault(Path(folder) / "vault", Design("none", {"llm_backend": "none"}), encoder)
         index, names = vault.workspace.index, vault.workspace.ports.names
         kept = {(case.trigger, case.target) for case in gold.cases if case.no_change}
-        weighed = WEIGHED_FOR_EACH_SHOWN * vault.workspace.settings.evolution_candidates
+        weighed = max(WEIGHED, vault.workspace.settings.evolution_candidates)
         for each in gold.notes.values():
             new = NewNote(each.content, title=each.title, created=each.created)
             path = vault.add(each.id, new)

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_gold import Case, GoldLink, GoldNote, GoldVault
-from memory_requests import as_answer, numbered, shown_notes
-from memory_scores import key_of, likeness
+from memory_requests import as_answer, shown_notes
 
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 
@@ -44,7 +43,7 @@ class PerfectModel:
         said = {
             name: self._listed(name, each, shown)
             if name in ("links", "changes", "standing")
-            else described(name, each, self._note, request.text)
+            else described(name, each, self._note)
             for name, each in properties.items()
         }
         return as_answer(said, request)
@@ -89,30 +88,14 @@ def _case_values(label: str, case: Case) -> dict[str, Any]:
     }
 
 
-def described(name: str, schema: Mapping[str, Any], note: GoldNote, text: str) -> Any:
-    """A part of the metadata as it is asked for: in words, or by the numbers of what is shown."""
-    if name == "context":
-        return fitted(note.context, schema)
-    gold = note.keywords if name in ("phrases", "keywords") else note.tags
-    shown = numbered(text, "Phrases" if name in ("phrases", "keywords") else "Tags")
-    same = [
-        number for label in gold for number, item in shown.items() if key_of(item) == key_of(label)
-    ]
-    if "enum" in schema["items"]:
-        fewest = schema.get("minItems", 0)
-        # Where something must be chosen, that which is likest to the gold.
-        rest = sorted(
-            (number for number in shown if number not in same),
-            key=lambda number: -max(likeness(shown[number], label) for label in gold),
-        )
-        return (same + rest[: max(0, fewest - len(same))])[: schema["maxItems"]]
-    told = {key_of(shown[number]) for number in same}
-    return fitted([label for label in gold if key_of(label) not in told], schema)
+def described(name: str, schema: Mapping[str, Any], note: GoldNote) -> Any:
+    """A part of the metadata as it is asked for."""
+    return fitted(getattr(note, name), schema)
 
 
 def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
     """A value with what the schema has no room for cut off."""
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         # What is too short for the schema cannot be said by any model.
         fewest = schema["items"].get("minLength", 0)
         long_enough = [each for each in value if len(each) >= fewest]

@@ -17,10 +17,10 @@ from watched_model import WatchedModel
 
 from amem_cli.models.ports import AnswerRejected, ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import estimated_tokens, quote_line
-from amem_cli.models.reply_schema import read_answer
+from amem_cli.models.reply_schema import read_parts
 
 LINKING, CONSTRUCTION, BOTH = "linking", "construction", "both steps"
-_LABELS = frozenset(("context", "keywords", "new_tags"))
+_LABELS = frozenset(("context", "keywords", "tags"))
 _LABELLED = re.compile(r"^(n\d+) (.*)$", re.M)
 _LONGEST_TITLE = 160
 
@@ -54,13 +54,6 @@ def shown_notes(text: str, known: Mapping[str, tuple[str, str]]) -> dict[str, st
 def _begins_with(line: str, title: str) -> bool:
     rest = line[len(title) :]
     return line.startswith(title) and (not rest or rest.startswith((" (", ":", " |")))
-
-
-def numbered(text: str, name: str) -> dict[str, str]:
-    """The items of a line such as `Phrases: k1 …; k2 …` by their numbers."""
-    found = re.search(rf"^{name}: ([a-z]1 .*)$", text, re.M)
-    parts = re.split(r"(?:^|; )([a-z]\d+) ", found.group(1)) if found else []
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 @dataclass(frozen=True)
@@ -98,15 +91,8 @@ class Exchange:
         return [self.shown[label] for label in labels if label in self.shown]
 
     def labels(self, field_name: str) -> list[str]:
-        """The keywords or tags of an answer, the chosen ones in full."""
-        said = self.said or {}
-        chosen, shown = (
-            (said.get("phrases", []), numbered(self.request.text, "Phrases"))
-            if field_name == "keywords"
-            else (said.get("tags", []), numbered(self.request.text, "Tags"))
-        )
-        own = said.get("keywords" if field_name == "keywords" else "new_tags", [])
-        return [*(shown.get(each, each) for each in chosen), *own]
+        """The keywords or tags of an answer."""
+        return [str(each) for each in (self.said or {}).get(field_name, [])]
 
 
 @dataclass
@@ -131,7 +117,7 @@ class ObservedModel(WatchedModel):
         answer = super().answer(request)
         seconds = time.perf_counter() - started
         try:
-            said = read_answer(answer.text, request.schema) if answer.complete else None
+            said = read_parts(answer.text, request.schema)[0] if answer.complete else None
         except AnswerRejected:
             said = None
         properties = request.schema.get("properties", {})

@@ -17,7 +17,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import Outcome
-from amem_cli.memory.steps import WEIGHED_FOR_EACH_SHOWN
+from amem_cli.memory.steps import WEIGHED
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.search.search import search
 from amem_cli.vault.file_state import SystemClock
@@ -153,7 +153,7 @@ class OpenVault:
             return ()
         note = self.workspace.vault.read(path)
         text = plain_text(note.raw.decode().split("\n---\n", 1)[-1])
-        weighed = WEIGHED_FOR_EACH_SHOWN * self.workspace.settings.evolution_candidates
+        weighed = max(WEIGHED, self.workspace.settings.evolution_candidates)
         found = near_notes(index, path, text, vector, times * weighed)
         return tuple(self.id_of[each.path] for each in found)
 

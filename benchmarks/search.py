@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.data import word_set
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.steps import WEIGHED_FOR_EACH_SHOWN
+from amem_cli.memory.steps import WEIGHED
 from amem_cli.search.search import MODES, Filters, search
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
@@ -232,7 +232,7 @@ def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) 
 
 
 def near_to(index: MemoryIndex, path: str) -> None:
-    vector, weighed = index.vectors.of_note(path), WEIGHED_FOR_EACH_SHOWN * 8
+    vector, weighed = index.vectors.of_note(path), WEIGHED
     if vector is not None:
         near_notes(index, path, "\n\n".join(index.text.passages(path)), vector, weighed)
 

@@ -74,13 +74,16 @@ class AnalyzerValues:
             self._tags() if "tags" in fields else (),
         )
 
-    def near_tags(self, limit: int = 8) -> list[str]:
-        """Tags of the vault that the note's neighbourhood uses, the likeliest first."""
+    def offered_tags(self, counts: Mapping[str, int], limit: int = 20) -> tuple[str, ...]:
+        """Tags for a model to choose from: first those that the note's neighbourhood uses, the
+        likeliest first, then those that most notes of the vault carry (`counts`)."""
         votes: dict[str, float] = {}
         for neighbour in self._neighbours:
             for tag in neighbour.tags:
                 votes[tag] = votes.get(tag, 0.0) + max(0.0, neighbour.similarity)
-        return sorted(votes, key=lambda tag: (-votes[tag], tag))[:limit]
+        near = sorted(votes, key=lambda tag: (-votes[tag], tag))
+        usual = sorted(counts, key=lambda tag: (-counts[tag], tag))
+        return tuple(dict.fromkeys([*near[: limit // 2], *usual]))[:limit]
 
     def _tags(self) -> tuple[str, ...]:
         counts = self.index.notes.tag_counts(public=not self.note.private)

@@ -1,4 +1,4 @@
-"""Asks a language model once, and reads its answer strictly.
+"""Asks a language model once, and reads of its answer what can be used.
 
 Also what the questions of the memory process share: their prompts and the parts of their schemas.
 """
@@ -13,18 +13,17 @@ from amem_cli.data import table
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelRequest
 from amem_cli.models.prompt_text import FENCE, MOST_READ, quote_as_data
-from amem_cli.models.reply_schema import read_answer
+from amem_cli.models.reply_schema import read_parts
 
 Shown = TypeVar("Shown")
 
-# A model gets a second chance: a small one often fails by the form alone.
-ATTEMPTS = 2
+MOST_REMARKS = 3
 SHOWN_IN_PART = "the model's window held only a part of what it was to read"
 
 
 class ModelReply(NamedTuple):
-    """A model's answer of the requested schema, or None if it was rejected; why it was rejected, or
-    a remark on a valid answer; and what it cost."""
+    """What of a model's answer can be used, or None if nothing can; why it was rejected, or what is
+    odd about it; and what it cost."""
 
     answer: dict[str, Any] | None
     fault: str
@@ -44,8 +43,9 @@ def ask_once(model: LanguageModel, request: ModelRequest) -> ModelReply:
     if not answer.complete:
         return ModelReply(None, "the answer was cut off", use)
     try:
-        remark = SHOWN_IN_PART if answer.truncated else ""
-        return ModelReply(read_answer(answer.text, request.schema), remark, use)
+        parts, faults = read_parts(answer.text, request.schema)
+        remarks = (*([SHOWN_IN_PART] if answer.truncated else []), *faults[:MOST_REMARKS])
+        return ModelReply(parts, "; ".join(remarks), use)
     except AnswerRejected as rejected:
         return ModelReply(None, f"the answer was rejected: {rejected}", use)
 

@@ -1,29 +1,19 @@
 """The first step of the memory process: asks a model for a note's keywords, tags and context.
 
-A weak model does best if it chooses among phrases and tags that it is shown; a good one may add its
-own. Only what the note bears out is kept (`grounding`).
+A trusted model is asked for links in the same question (`link`); here are its part about the note
+alone, and the question for a model that can only sum up. Only what the note bears out is kept
+(`grounding`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from amem_cli.analyzer.analyzer import AnalyzerValues
-from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.language.words import sentences
-from amem_cli.memory.ask_model import (
-    ATTEMPTS,
-    ModelReply,
-    ask_once,
-    choice_schema,
-    fenced,
-    list_schema,
-    numbered,
-    prompt,
-    text_schema,
-)
+from amem_cli.memory.ask_model import fenced, list_schema, prompt, text_schema
 from amem_cli.memory.grounding import (
     COPIES,
     CUT_OFF,
@@ -33,38 +23,22 @@ from amem_cli.memory.grounding import (
     checked_context,
     checked_keywords,
     checked_tags,
-    similarity_by,
 )
-from amem_cli.memory.outcome import (
-    ANALYZER,
-    Description,
-    ModelUse,
-    ProcessSettings,
-    Step,
-    filled,
-)
-from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.memory.outcome import ANALYZER, Description, Step, filled
+from amem_cli.models.ports import ModelRequest
 from amem_cli.models.prompt_text import quote_line, texts_of
 from amem_cli.notes.note import Metadata
 
 # The journal says which prompt made a value.
-METADATA_PROMPT = "construct-1"
-JOINT_PROMPT = "joint-1"
-MOST_PHRASES = 12
-MOST_VOCABULARY = 8
+METADATA_PROMPT = "construct-2"
+MOST_VOCABULARY = 20
 TEXT_BYTES = 4_000
 TITLE_BYTES = 160
 ANSWER_TOKENS = 280
-# By field: what is shown to choose from, the letter of its numbers, and what an answer calls the
-# chosen ones and its own.
-_LABELS = {
-    "keywords": ("Phrases", "k", "phrases", "keywords"),
-    "tags": ("Tags", "t", "tags", "new_tags"),
-}
+_TAG_BYTES = 40
 _SENTENCES_COMPARED = 24
-COUNTED_OFF = "counted off instead of chosen"
 # A model that does one of these would only do it again.
-SIGNS_OF_WEAKNESS = frozenset({COUNTED_OFF, CUT_OFF, LOOPS, COPIES})
+SIGNS_OF_WEAKNESS = frozenset({CUT_OFF, LOOPS, COPIES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +47,13 @@ class MetadataQuestion:
 
     Attributes:
         missing: of `keywords`, `tags`, `context`; at least one.
-        phrases: phrases of the note that may be its keywords, the likeliest first.
-        vocabulary: tags of the vault that may fit, the likeliest first.
+        vocabulary: tags of the vault, those that may fit first.
     """
 
     title: str
     text: str
     missing: tuple[str, ...]
-    phrases: tuple[str, ...] = ()
     vocabulary: tuple[str, ...] = ()
-
-    @property
-    def choices(self) -> dict[str, dict[str, str]]:
-        """By missing field what is shown to choose from, by number."""
-        shown = {"keywords": self.phrases, "tags": self.vocabulary}
-        return {
-            name: numbered(_LABELS[name][1], items)
-            for name, items in shown.items()
-            if name in self.missing
-        }
-
-
-def metadata_question(
-    title: str, text: str, missing: Sequence[str], vocabulary: Sequence[str]
-) -> MetadataQuestion:
-    """The question about a note, with phrases to choose from."""
-    phrases = candidate_phrases(f"{title}\n\n{text}", MOST_PHRASES)
-    shown = tuple(vocabulary[:MOST_VOCABULARY])
-    return MetadataQuestion(title, text, tuple(missing), tuple(phrases), shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,60 +74,40 @@ class CheckedMetadata:
         return tuple(f"{name}: {fault}" for name in self.faults for fault in self.faults[name])
 
     @property
+    def failures(self) -> dict[str, str]:
+        """Why each unfilled field is, by its name."""
+        return {name: next(iter(self.faults[name]), "nothing was said") for name in self.unfilled}
+
+    @property
     def worth_retrying(self) -> bool:
         """Something is unfilled, and no fault shows that the model cannot do better."""
         faults = {fault for name in self.unfilled for fault in self.faults[name]}
         return bool(self.unfilled) and faults.isdisjoint(SIGNS_OF_WEAKNESS)
 
 
-def ask_for_metadata(
-    model: LanguageModel,
-    question: MetadataQuestion,
+def says_more(text: str, context: str, values: AnalyzerValues) -> bool:
+    """Whether a sentence is nearer to a note in meaning than any of the note's own."""
+    own = sentences(text)[:_SENTENCES_COMPARED]
+    near = values.encode([text, context, *own])
+    return not own or bool(near[0] @ near[1] >= max(near[2:] @ near[0]))
+
+
+def description_of(
+    metadata: Metadata,
+    failures: Mapping[str, str],
     missing: Sequence[str],
     values: AnalyzerValues,
-    settings: ProcessSettings,
-    joint: ModelReply | None,
     kept: Metadata,
+    step: Step,
+    remarks: Sequence[str] = (),
 ) -> Description:
-    """Ask for metadata of a note; ask once more for what fails, unless the fault shows that the
-    model cannot do it. What it does not give is the analyzer's.
+    """A model's metadata, with the analyzer's, else the former, for what it does not give.
 
     Args:
-        missing: all that the note lacks; the question may be about less.
-        joint: the reply to the joint question; it counts as the first attempt.
+        failures: why a field that the model was asked for is empty, by its name.
+        missing: all that the note lacks, also what the model was not asked for.
         kept: former values, which stay where neither gives one.
     """
-    similarity, trusted = similarity_by(values.encode), settings.trusted
-    metadata, use = Metadata(), ModelUse()
-    failures: dict[str, str] = {}
-    remarks: dict[str, None] = {}
-    rest = question
-    for attempt in range(ATTEMPTS):
-        first = joint if attempt == 0 else None
-        reply = first or ask_once(model, metadata_request(rest, settings.deadline))
-        use += reply.use
-        if reply.answer is None:
-            failures.update(dict.fromkeys(rest.missing, reply.fault))
-            if not trusted:
-                break
-            continue
-        remarks |= {reply.fault: None} if reply.fault else {}
-        checked = check_metadata(reply.answer, rest, similarity=similarity, trusted=trusted)
-        metadata = filled(metadata, checked.metadata)
-        failures = {
-            name: next(iter(checked.faults[name]), "nothing was said") for name in checked.unfilled
-        }
-        if not checked.worth_retrying:
-            break
-        # What passed is not asked for again: the shorter question is the easier one.
-        rest = replace(rest, missing=checked.unfilled)
-    if metadata.context and not trusted:
-        own = sentences(question.text)[:_SENTENCES_COMPARED]
-        near = values.encode([question.text, metadata.context, *own])
-        # A weak model's sentence has to say more of the note than any of the note's own.
-        if own and near[0] @ near[1] < max(near[2:] @ near[0]):
-            metadata = replace(metadata, context="")
-            failures["context"] = "says less than a sentence of the note"
     unfilled = tuple(name for name in missing if not getattr(metadata, name))
     instead = values.metadata(unfilled)
     outcome = dict.fromkeys(failures, "it is left empty")
@@ -182,24 +115,33 @@ def ask_for_metadata(
     by_analyzer = f"{ANALYZER} wrote it instead"
     outcome |= {name: by_analyzer for name in failures if getattr(instead, name)}
     replaced = (f"{name}: {why}; {outcome[name]}" for name, why in failures.items())
-    return Description(
-        filled(filled(metadata, instead), kept),
-        Step(model.name, METADATA_PROMPT if joint is None else JOINT_PROMPT, use),
-        problems=(*remarks, *replaced),
-    )
+    whole = filled(filled(metadata, instead), kept)
+    return Description(whole, step, problems=(*remarks, *replaced))
 
 
-def metadata_request(question: MetadataQuestion, deadline: float) -> ModelRequest:
-    """Ask for the missing metadata of a note within so many seconds."""
-    main = next(name for name in ("context", "keywords", "tags") if name in question.missing)
+def metadata_request(
+    question: MetadataQuestion,
+    deadline: float,
+    *,
+    trusted: bool = False,
+    refused: Sequence[str] = (),
+) -> ModelRequest:
+    """Ask for the missing metadata of a note within so many seconds.
+
+    Args:
+        trusted: the model is able to judge; any other is asked to sum up.
+        refused: what was wrong with an earlier answer, one line each.
+    """
     lines = [
-        *offered_labels(question),
+        *offered_tags(question),
         f"Title: {quote_line(question.title, TITLE_BYTES)}",
         f"Note:\n{fenced(question.text, TEXT_BYTES)}",
-        prompt("question", main),
+        *refused_lines(refused),
+        prompt("question", "note" if trusted else "context"),
     ]
+    rules = prompt("rules", "metadata" if trusted else "context")
     return ModelRequest(
-        instructions=f"{prompt('task', 'metadata')}\n{prompt('rules', 'metadata')}",
+        instructions=f"{prompt('task', 'note')}\n{rules}",
         text="\n".join(lines),
         schema={"type": "object", "properties": metadata_properties(question)},
         max_tokens=ANSWER_TOKENS,
@@ -207,35 +149,31 @@ def metadata_request(question: MetadataQuestion, deadline: float) -> ModelReques
     )
 
 
-def offered_labels(question: MetadataQuestion) -> list[str]:
-    """The lines that show the phrases and tags to choose from."""
-    lines = []
-    for name, items in question.choices.items():
-        shown = "; ".join(f"{number} {quote_line(item, 60)}" for number, item in items.items())
-        lines += [f"{_LABELS[name][0]}: {shown}"] if shown else []
-    return lines
+def refused_lines(refused: Sequence[str]) -> list[str]:
+    """The lines that say what was wrong with an earlier answer."""
+    return [prompt("question", "again"), *(f"- {line}" for line in refused)] if refused else []
+
+
+def offered_tags(question: MetadataQuestion) -> list[str]:
+    """The line that shows the tags of the vault, if tags are missing."""
+    if "tags" not in question.missing or not question.vocabulary:
+        return []
+    tags = (quote_line(tag, _TAG_BYTES) for tag in question.vocabulary[:MOST_VOCABULARY])
+    return [f"Tags: {', '.join(tags)}"]
 
 
 def metadata_properties(question: MetadataQuestion) -> dict[str, Any]:
     """The part of an answer's schema for the missing metadata."""
-    properties: dict[str, Any] = {}
-    if "context" in question.missing:
-        # Asked for nothing else, a weak model needs the frame that keeps it to a sentence; a good
-        # one writes "Mr. Voss" and would stumble over it.
-        alone = question.missing == ("context",)
-        frame = {**text_schema(40, 200), "x-sentence": True}
-        properties["context"] = frame if alone else text_schema(20, 200)
-    for name, items in question.choices.items():
-        _, _, chosen, added = _LABELS[name]
-        fewest, most, fewest_own, most_own, length = (
-            (1, 5, 2, 4, (3, 40)) if name == "keywords" else (0, 3, 1, 2, (2, 30))
-        )
-        if items:
-            numbers = choice_schema([*items])
-            properties[chosen] = list_schema(numbers, min(most, len(items)), fewest)
-        own = text_schema(*length)
-        properties[added] = list_schema(own, most_own, 0 if items else fewest_own)
-    return properties
+    # Asked for nothing else, a weak model needs the frame that keeps it to a sentence; a good one
+    # writes "Mr. Voss" and would stumble over it.
+    alone = question.missing == ("context",)
+    context = {**text_schema(40, 200), "x-sentence": True} if alone else text_schema(20, 200)
+    properties = {
+        "context": context,
+        "keywords": list_schema(text_schema(2, 40), 7, 2),
+        "tags": list_schema(text_schema(2, 30), 4, 1),
+    }
+    return {name: each for name, each in properties.items() if name in question.missing}
 
 
 def check_metadata(
@@ -249,38 +187,24 @@ def check_metadata(
 
     Args:
         similarity: cosine of two texts, or None without an encoder.
-        trusted: the model is able to judge, so it may name what the note only means, and choosing
-            the first of the items is no sign of weakness.
+        trusted: the model is able to judge, so it may name what the note only means.
     """
     source = NoteText(question.title, question.text)
-    context = ""
-    labels: dict[str, tuple[str, ...]] = {}
+    context, labels = "", dict[str, tuple[str, ...]]()
     faults: dict[str, Sequence[str]] = dict.fromkeys(question.missing, ())
     if "context" in question.missing:
-        context, fault = checked_context(answer.get("context"), source, similarity)
+        said = answer.get("context")
+        context, fault = checked_context(said, source, similarity, trusted=trusted)
         faults["context"] = [fault] if fault else []
-    for name, items in question.choices.items():
-        _, _, listed, added = _LABELS[name]
-        numbers = dict.fromkeys(texts_of(answer.get(listed)))
-        chosen = [items[number] for number in numbers if number in items]
-        said = [*chosen, *texts_of(answer.get(added))]
-        if name == "keywords":
-            values, refused = checked_keywords(said, source, similarity, trusted=trusted)
-        else:
-            vocabulary = question.vocabulary
-            values, refused = checked_tags(said, source, vocabulary, similarity, trusted=trusted)
-        counted = not trusted and _is_counted_off(chosen, [*items.values()])
-        labels[name] = () if counted else values
-        faults[name] = [COUNTED_OFF, *refused] if counted else refused
+    if "keywords" in question.missing:
+        said = texts_of(answer.get("keywords"))
+        labels["keywords"], faults["keywords"] = checked_keywords(
+            said, source, similarity, trusted=trusted
+        )
+    if "tags" in question.missing:
+        said = texts_of(answer.get("tags"))
+        labels["tags"], faults["tags"] = checked_tags(
+            said, source, question.vocabulary, similarity, trusted=trusted
+        )
     metadata = Metadata(labels.get("keywords", ()), labels.get("tags", ()), context)
     return CheckedMetadata(metadata, faults)
-
-
-def _is_counted_off(chosen: Sequence[str], items: Sequence[str]) -> bool:
-    """Whether an answer took the first items in their order, as a model does that cannot judge.
-
-    Nothing is lost if a good one does so: the items come in the analyzer's own order.
-    """
-    places = [items.index(item) for item in chosen]
-    in_order = len(chosen) >= 2 and places == sorted(places) and places[-1] <= len(chosen)
-    return in_order and len(items) > len(chosen) + 1

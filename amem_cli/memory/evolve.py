@@ -7,7 +7,7 @@ what a person wrote, is decided where it is made (`plan`).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
@@ -28,7 +28,7 @@ from amem_cli.memory.ask_model import (
     text_schema,
 )
 from amem_cli.memory.grounding import (
-    JUNK,
+    JUNK_FROM_THE_TRUSTED,
     NoteText,
     Similarity,
     checked_context,
@@ -47,10 +47,15 @@ from amem_cli.models.prompt_text import (
 )
 from amem_cli.notes.note import Note
 
-MOST_CHANGES = 2
-LONGEST_REASON = 140
+MOST_CHANGES = 3
+LONGEST_REASON = 160
 _MOST_LABELS = 3
 _NEWS_SIMILARITY = 0.4
+_AS_BEFORE = "says the same as before"
+_OF_THE_NEW = "is the new note's"
+_NOTHING_NEW = "says nothing new"
+# By these the model shows that there is no change to be told.
+_NO_CHANGE = frozenset({_AS_BEFORE, _OF_THE_NEW, _NOTHING_NEW})
 _TALK = subject_stems(
     "note notes new old older other link linked relation strength reason belongs joins same n1 n2"
 )
@@ -62,14 +67,29 @@ _WEAKEST, _STRONGEST = 0.1, 1.0
 _STEPS = {"stronger": 0.2, "weaker": -0.2, "wrong": None}
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedChanges:
+    """What of an answer's changes is kept.
+
+    Attributes:
+        faults: what was refused and why, one line each.
+        refused: by path of the older note, why its new context was refused, if the model can mend
+            it; there may be a change of its labels all the same.
+    """
+
+    changes: Sequence[Evolution] = ()
+    faults: Sequence[str] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
 def checked_changes(
     value: object,
     note: Note,
     shown: Mapping[str, LinkCandidate],
     vocabulary: Sequence[str],
     similarity: Similarity | None,
-) -> tuple[list[Evolution], list[str]]:
-    """The changes that may be proposed, one a note, and what was refused and why.
+) -> CheckedChanges:
+    """The changes that may be proposed, one a note.
 
     Args:
         value: the `changes` of an answer; the shape need not be right.
@@ -77,24 +97,29 @@ def checked_changes(
     """
     changes: list[Evolution] = []
     faults: list[str] = []
+    mendable: dict[str, str] = {}
     for entry, older in named_entries(value, "note", shown, MOST_CHANGES):
         if older is None:
             faults.append("changes: a note that is not linked, or twice")
             continue
-        change, refused = _change(entry, note, older, vocabulary, similarity)
-        faults += [f"changes: {older.path}: {fault}" for fault in refused]
+        context, fault = _new_context(entry.get("context"), note, older, similarity)
+        if fault and fault not in _NO_CHANGE and entry.get("context"):
+            mendable[older.path] = fault
+        change, refused = _change(entry, note, older, context, vocabulary, similarity)
+        faults += [f"changes: {older.path}: context {fault}"] if fault else []
+        faults += [f"changes: {older.path}: {each}" for each in refused]
         changes += [change] if change is not None else []
-    return changes, faults
+    return CheckedChanges(changes, faults, mendable)
 
 
 def _change(
     entry: Mapping[str, object],
     note: Note,
     older: LinkCandidate,
+    context: str,
     vocabulary: Sequence[str],
     similarity: Similarity | None,
 ) -> tuple[Evolution | None, list[str]]:
-    context, fault = _new_context(entry.get("context"), note, older, similarity)
     both = NoteText(older.title, f"{older.text}\n{_words_of_new(note)}")
     said, said_tags = texts_of(entry.get("keywords")), texts_of(entry.get("tags"))
     keywords, no_keywords = checked_keywords(said, both, similarity, trusted=True)
@@ -115,7 +140,7 @@ def _change(
         tags_drop=_among(older.tags, dropped),
         reason=checked_reason(entry.get("why"), note, older),
     )
-    faults = [*([f"context {fault}"] if fault else []), *no_keywords, *no_tags]
+    faults = [*no_keywords, *no_tags]
     if not (change.context or change.keywords_add or change.tags_add):
         # A label is dropped because something new took its place, never for its own sake.
         return None, [*faults, "nothing new is left"]
@@ -127,13 +152,13 @@ def _new_context(
 ) -> tuple[str, str]:
     """A context of the older note that says something of the new one, or the fault."""
     source = _both(note, older)
-    context, fault = checked_context(sentence, source, similarity)
+    context, fault = checked_context(sentence, source, similarity, trusted=True)
     if not fault and _same_words(context, older.context):
-        fault = "says the same as before"
+        fault = _AS_BEFORE
     if not fault and _same_words(context, note.context):
-        fault = "is the new note's"
+        fault = _OF_THE_NEW
     if not fault and not _is_news(context, note, source, similarity):
-        fault = "says nothing new"
+        fault = _NOTHING_NEW
     return ("", fault) if fault else (context, "")
 
 
@@ -163,7 +188,7 @@ def checked_reason(value: object, note: Note, older: LinkCandidate) -> str:
 def is_empty_talk(value: object, note: Note, older: LinkCandidate) -> bool:
     """Whether a reason is no reason at all: markup, dates, a loop, the instructions once more."""
     line = clean_line(value, LONGEST_REASON) if isinstance(value, str) else None
-    if line is None or not JUNK.isdisjoint(line) or repeats_itself(line):
+    if line is None or not JUNK_FROM_THE_TRUSTED.isdisjoint(line) or repeats_itself(line):
         return True
     telling = {stem for stem in subject_stems(line) if stem.isalpha()} - _TALK
     return not telling or repeats_instructions(line, all_instructions(), _both(note, older))

@@ -30,14 +30,18 @@ LOOPS = "goes round in a loop"
 COPIES = "copies the note"
 _FEWEST_WORDS = 7
 _ENDS = (".", "!", "?", "…", "。", "！", "？", ".”", ".“", ".»", '."', ".)")
-JUNK = frozenset("{}[]|\\^~#_=@\t")
+_JUNK = frozenset("{}[]|\\^~#_=@\t")
+# A model that is trusted writes "L = 3 m" or "~40 %" and does not slip into code.
+JUNK_FROM_THE_TRUSTED = frozenset("{}[]|\t")
 _CALENDAR = subject_stems(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may"
     " june july august september october november december"
 )
+# Of those that are trusted: a fuller name, a place, an author.
+_UNKNOWN_NAMES = 2
 _ECHO_WORDS = 5
 _COPY_WORDS = 6
-MOST_KEYWORDS = 6
+MOST_KEYWORDS = 7
 MOST_TAGS = 4
 # However many newer notes there are: labels that come one by one must not become a flood.
 MOST_HELD = 12
@@ -49,9 +53,9 @@ _MOST_TAG_WORDS = 4
 _LEAST_SIMILARITIES = (0.2, 0.3, 0.15)
 # The same for a model that is trusted: few notes about a decision hold the word "decision".
 _LEAST_FROM_THE_TRUSTED = (0.1, 0.2, -1.0)
+_LEAST_OF_A_TRUSTED_CONTEXT = 0.3
 _TAG_WORDS = re.compile(r"[-_/]+")
 _KEYWORD_JUNK = frozenset('()[]{}|\\^~=;"?!')
-_NUMBERED = re.compile(r"[kt]\d{1,2}\b")
 _SPEAKER = re.compile(r"\s{0,8}([^\W\d][\w.'’-]{0,30}(?: [^\W\d][\w.'’-]{0,30})?):")
 
 
@@ -108,13 +112,20 @@ class NoteText:
 
 
 def checked_context(
-    sentence: object, source: NoteText, similarity: Similarity | None
+    sentence: object, source: NoteText, similarity: Similarity | None, *, trusted: bool = False
 ) -> tuple[str, str]:
-    """The first whole sentence of an answer as a context, and why it is refused; one is empty."""
+    """An answer's context on one line, and why it is refused; one of the two is empty.
+
+    Args:
+        trusted: the model is able to judge: a second sentence counts, and so do signs that a weak
+            model only writes when it slips into code.
+    """
     line = clean_line(sentence, 2 * LONGEST_CONTEXT) if isinstance(sentence, str) else None
-    line = _first_sentence(line) if line else ""
-    fault = _form_fault(line) or _content_fault(line, source)
-    if not fault and not _is_about(line, source, similarity):
+    if line is None and trusted and isinstance(sentence, str) and sentence.strip():
+        return "", f"is longer than {LONGEST_CONTEXT} characters, or holds code or markup"
+    line = (_within_length(line) if trusted else _first_sentence(line)) if line else ""
+    fault = _form_fault(line, trusted) or _content_fault(line, source, trusted)
+    if not fault and not _is_about(line, source, similarity, trusted):
         fault = "is not about the note"
     return ("", fault) if fault else (line, "")
 
@@ -124,32 +135,52 @@ def _first_sentence(line: str) -> str:
     telling = [one for one in sentences(line) if _length(one) >= _FEWEST_WORDS]
     first = telling[0] if telling else line
     if not first.endswith(_ENDS) and len(first) < 0.8 * LONGEST_CONTEXT:
-        first = first.rstrip(" ,;:-–—") + "."
+        first = _ended(first)
     return first[:1].upper() + first[1:]
+
+
+def _within_length(line: str) -> str:
+    """The line with a full stop; of a longer one the sentences that fit, if the first does."""
+    line = line if line.endswith(_ENDS) else _ended(line)
+    if len(line) > LONGEST_CONTEXT:
+        fitting = ""
+        for sentence in sentences(line):
+            if len(fitting) + len(sentence) >= LONGEST_CONTEXT:
+                break
+            fitting = f"{fitting} {sentence}".strip()
+        line = fitting or line
+    return line[:1].upper() + line[1:]
+
+
+def _ended(line: str) -> str:
+    return line.rstrip(" ,;:-–—") + "."
 
 
 def _length(line: str) -> int:
     return max(len(words(line)), len(subject_stems(line)))
 
 
-def _form_fault(line: str) -> str:
+def _form_fault(line: str, trusted: bool) -> str:
     if _length(line) < _FEWEST_WORDS:
         return "is empty or too short"
     if repeats_itself(line):
         return LOOPS
     if len(line) > LONGEST_CONTEXT:
-        return "is too long"
+        return (
+            f"has {len(line)} characters, {LONGEST_CONTEXT} at most" if trusted else "is too long"
+        )
     # A grammar that allows no more characters makes a model stop in the middle of a sentence.
-    if not line.endswith(_ENDS) or line[:-1].endswith((" ", ",", "'")) or len(line) >= FORCED_STOP:
+    forced = not trusted and len(line) >= FORCED_STOP
+    if not line.endswith(_ENDS) or line[:-1].endswith((" ", ",", "'")) or forced:
         return CUT_OFF
-    if not line[0].isalnum() and line[0] not in "\"'“„«‘(":
+    if not line[0].isalnum() and line[0] not in "\"'“„«‘(~≈":
         return "does not begin like a sentence"
-    if not JUNK.isdisjoint(line):
+    if not (JUNK_FROM_THE_TRUSTED if trusted else _JUNK).isdisjoint(line):
         return "holds code or markup"
     return ""
 
 
-def _content_fault(line: str, source: NoteText) -> str:
+def _content_fault(line: str, source: NoteText, trusted: bool) -> str:
     own = words(line)
     if own == words(source.title) or fold(line).rstrip(".") == fold(source.title):
         return "only repeats the title"
@@ -157,7 +188,7 @@ def _content_fault(line: str, source: NoteText) -> str:
         return "repeats the instructions"
     if _share_of_runs(own, source.spoken, "", _COPY_WORDS) > 0.8:
         return COPIES
-    if invented := _invented(line, source):
+    if invented := _invented(line, source, trusted):
         return f"names what the note does not: {', '.join(invented[:3])}"
     return ""
 
@@ -175,7 +206,7 @@ def _share_of_runs(own: list[str], text: str, but_not_in: str, length: int) -> f
     return hits / len(runs) if runs else 0.0
 
 
-def _invented(line: str, source: NoteText) -> list[str]:
+def _invented(line: str, source: NoteText, trusted: bool) -> list[str]:
     """Numbers and names that the model was not shown, if too many to be a date or a fuller name."""
     numbers = sorted(numbers_in(line) - source.numbers)
     if len(numbers) > 2 or any(len(number) > 2 and number[:2] != "20" for number in numbers):
@@ -187,15 +218,18 @@ def _invented(line: str, source: NoteText) -> list[str]:
         for name in (word.strip("\"'“”‘’(),.;:!?") for word in line.split()[1:])
         if name[:1].isupper() and _is_unknown(name, source)
     ]
-    return names if len(names) > 1 else []
+    return names if len(names) > (_UNKNOWN_NAMES if trusted else 1) else []
 
 
 def _is_unknown(name: str, source: NoteText) -> bool:
     own = subject_stems(name)
-    return bool(own) and own.isdisjoint(source.known) and own.isdisjoint(_CALENDAR)
+    if not own or not own.isdisjoint(source.known | _CALENDAR):
+        return False
+    # "T & B" are Tom and Bea.
+    return f" {fold(name[0])} " not in source.spoken
 
 
-def _is_about(line: str, source: NoteText, similarity: Similarity | None) -> bool:
+def _is_about(line: str, source: NoteText, similarity: Similarity | None, trusted: bool) -> bool:
     shared = source.shares(line)
     if source.said:
         own = subject_stems(line)
@@ -203,10 +237,13 @@ def _is_about(line: str, source: NoteText, similarity: Similarity | None) -> boo
         if not backed or similarity is None:
             return backed and shared >= 0.1
         places = (source.whole, source.summary)
-        return max(similarity(line, place) for place in places if place) >= 0.4
+        return max(similarity(line, place) for place in places if place) >= 0.4 - 0.1 * trusted
     if similarity is None:
         return shared >= 0.25
-    return shared >= 0.1 and similarity(line, source.whole) >= (0.45 if shared < 0.3 else 0.35)
+    near = similarity(line, source.whole)
+    if trusted:
+        return near >= _LEAST_OF_A_TRUSTED_CONTEXT or shared >= 0.25
+    return shared >= 0.1 and near >= (0.45 if shared < 0.3 else 0.35)
 
 
 def room_for_more(held: Sequence[str], most: int) -> int:
@@ -221,7 +258,7 @@ def checked_keywords(
     *,
     trusted: bool = False,
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The keywords that the note bears out, at most 6, and what was refused and why."""
+    """The keywords that the note bears out, at most 7, and what was refused and why."""
     opening = _SPEAKER.match(source.text)
     speaker = fold(opening.group(1)) if opening else ""
 
@@ -258,7 +295,6 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
         or len(keyword) < 2
         or not any(map(str.isalpha, keyword))
         or not _KEYWORD_JUNK.isdisjoint(keyword)
-        or _is_number_of_choice(keyword, source)
     ):
         return "not a phrase"
     times = word_set("time_words.txt")
@@ -269,12 +305,6 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
     if fold(keyword) in word_set("form_words.txt") or not subject_stems(keyword):
         return "without a subject"
     return "said twice over" if len(set(spoken)) < len(spoken) or repeats_itself(keyword) else ""
-
-
-def _is_number_of_choice(text: str, source: NoteText) -> bool:
-    """Whether a text begins with the number of something shown, such as `k3`, by mistake."""
-    number = _NUMBERED.match(fold(text))
-    return number is not None and number.group() not in words(source.whole)
 
 
 def _is_borne_out(
@@ -321,12 +351,7 @@ def checked_tags(
 
 def _tag_fault(tag: str, source: NoteText, similarity: Similarity | None, trusted: bool) -> str:
     spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
-    if (
-        not tag[:1].isalpha()
-        or len(spoken) > _MOST_TAG_WORDS
-        or len(set(spoken)) < len(spoken)
-        or _is_number_of_choice(tag, source)
-    ):
+    if not tag[:1].isalpha() or len(spoken) > _MOST_TAG_WORDS or len(set(spoken)) < len(spoken):
         return "not a tag"
     without_subject = word_set("time_words.txt") | word_set("form_words.txt")
     digits = sum(letter.isdigit() for letter in tag)

@@ -8,16 +8,13 @@ steps gets them as one joint question, which halves the calls: it reads the note
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
 from amem_cli.memory.ask_model import (
-    ATTEMPTS,
-    ModelReply,
-    ask_once,
     choice_schema,
     fenced,
     list_schema,
@@ -28,16 +25,16 @@ from amem_cli.memory.ask_model import (
 )
 from amem_cli.memory.describe import (
     ANSWER_TOKENS,
-    JOINT_PROMPT,
-    TEXT_BYTES,
     TITLE_BYTES,
     MetadataQuestion,
     metadata_properties,
-    offered_labels,
+    offered_tags,
+    refused_lines,
 )
 from amem_cli.memory.evolve import (
     LONGEST_REASON,
     MOST_CHANGES,
+    CheckedChanges,
     ExistingLink,
     checked_changes,
     checked_existing,
@@ -48,24 +45,41 @@ from amem_cli.memory.evolve import (
 )
 from amem_cli.memory.grounding import Similarity
 from amem_cli.memory.learn import LinkExample, with_examples
-from amem_cli.memory.outcome import Linking, ModelUse, Step
-from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.memory.outcome import Linking
+from amem_cli.models.ports import ModelRequest
 from amem_cli.models.prompt_text import FENCE, quote_line
 from amem_cli.notes.note import RELATIONS, MemoryLink, Note, Relation
 
-# The journal says which prompt made a link.
-LINKING_PROMPT = "link-1"
-MOST_SHOWN = 10
+# The journal says which prompt made a link, or all of a note's values.
+LINKING_PROMPT = "link-2"
+JOINT_PROMPT = "joint-2"
+MOST_SHOWN = 12
 MOST_LINKS = 5
 _NOTE_BYTES = 1_000
+_JOINT_BYTES = 3_000
 _EXCERPT_BYTES = 240
-_EXCERPT_BESIDE_CONTEXT = 120
+_EXCERPT_BESIDE_CONTEXT = 130
 _CONTEXT_BYTES = 200
-_LINE_BYTES = 450
+# The nearest are the likeliest; of the rest a model needs less to see whether one belongs.
+_SHOWN_IN_FULL = 6
+_LINE_BYTES = (400, 200)
 _MOST_ADDED = 3
 _WEAKEST = 0.1
 _USUAL_STRENGTH = 0.5
 _EMPTY_TALK = "links: a reason that says nothing"
+# What models call relations beside the words that they were given.
+_RELATIONS_MEANT: Mapping[str, Relation] = {
+    "caused_by": "causes",
+    "explains": "causes",
+    "explained_by": "causes",
+    "answers": "supersedes",
+    "resolves": "supersedes",
+    "updates": "supersedes",
+    "corrects": "supersedes",
+    "refutes": "contradicts",
+    "confirms": "supports",
+    "continues": "part_of",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,8 @@ class LinkQuestion:
     """The older notes that a model is asked about, and what the analyzer says of them.
 
     Attributes:
-        candidates: the nearest first; the first 10 are shown, as `n1` to `n10`.
+        candidates: the likeliest first; the first 12 are shown, as `n1` to `n12`.
+        excerpts: by path, what of a candidate's text is shown; else its beginning.
         by_analyzer: what it makes of them by the evidence alone.
         plausible: by path, the links that the evidence does not speak against; a model's link to
             any other note is not believed.
@@ -85,6 +100,7 @@ class LinkQuestion:
     """
 
     candidates: Sequence[LinkCandidate]
+    excerpts: Mapping[str, str] = field(default_factory=dict)
     by_analyzer: Linking = field(default_factory=Linking)
     plausible: Mapping[str, MemoryLink] = field(default_factory=dict)
     examples: Sequence[LinkExample] = ()
@@ -94,57 +110,8 @@ class LinkQuestion:
     minimum: float = USUAL_MINIMUM
 
 
-def ask_for_links(
-    model: LanguageModel,
-    note: Note,
-    question: LinkQuestion,
-    *,
-    vocabulary: Collection[str],
-    similarity: Similarity,
-    deadline: float,
-    joint: ModelReply | None = None,
-) -> Linking:
-    """Ask a trusted model which of the shown notes a note is related to, and what it changes there.
-
-    Its links are kept if they are plausible; without a usable answer the analyzer's are.
-
-    Args:
-        note: with its metadata.
-        joint: the reply to the joint question; it counts as the first attempt, and its cost as the
-            first step's.
-    """
-    use, fault = ModelUse(), ""
-    made_by = LINKING_PROMPT if joint is None else JOINT_PROMPT
-    for attempt in range(ATTEMPTS):
-        if attempt == 0 and joint is not None:
-            answer, fault, _ = joint
-        else:
-            answer, fault, cost = ask_once(model, link_request(note, question, deadline))
-            use += cost
-        if answer is None:
-            continue
-        checked = check_links(
-            answer, note, question, similarity=similarity, vocabulary=sorted(vocabulary)
-        )
-        problems = (fault, *checked.problems) if fault else checked.problems
-        if not checked.believed:
-            break
-        links = _kept(checked.links, question)
-        step = Step(model.name, made_by, use)
-        # What the model was shown and did not link, it does not suggest either.
-        seen = {one.path for one in question.candidates[:MOST_SHOWN]}
-        others = (*question.by_analyzer.links, *question.by_analyzer.suggested)
-        suggested = tuple(link for link in others if link.target not in seen)
-        return replace(checked, links=links, suggested=suggested, step=step, problems=problems)
-    else:
-        problems = (f"links: {fault}; the analyzer's links are kept",)
-    # If the answer shows that the model cannot judge, the analyzer decides.
-    step = Step(prompt=made_by, use=use)
-    return replace(question.by_analyzer, step=step, problems=problems, believed=False)
-
-
-def _kept(links: Sequence[MemoryLink], question: LinkQuestion) -> tuple[MemoryLink, ...]:
-    """The model's links that are plausible, strongest first, with a reason each."""
+def plausible_links(links: Sequence[MemoryLink], question: LinkQuestion) -> tuple[MemoryLink, ...]:
+    """A model's links that the evidence does not speak against, strongest first, with a reason."""
     existing = {link.target for link in question.existing}
     kept = [
         replace(link, reason=link.reason or question.plausible[link.target].reason)
@@ -162,15 +129,20 @@ def link_request(
     deadline: float,
     *,
     metadata: MetadataQuestion | None = None,
+    refused: Sequence[str] = (),
 ) -> ModelRequest:
     """Ask within so many seconds which candidates a described note is linked with, and what it
-    changes in them; and for `metadata`, which makes it the joint question."""
+    changes in them; and for `metadata`, which makes it the joint question.
+
+    Args:
+        refused: what was wrong with an earlier answer, one line each.
+    """
     shown = _shown(note, question)
     names = {one.path: name for name, one in shown.items()}
     title = quote_line(note.title, TITLE_BYTES)
     lines = [
         f"Older notes:\n{FENCE}",
-        *(_candidate_line(name, one, question.evolve) for name, one in shown.items()),
+        *(_candidate_line(name, one, question) for name, one in shown.items()),
         FENCE,
         *existing_lines(note, question.existing, names),
     ]
@@ -179,13 +151,16 @@ def link_request(
         lines += [f"New note: {title}{_about(note.context)}", fenced(note.body, _NOTE_BYTES)]
     else:
         rules, tokens = ["metadata", "links"], ANSWER_TOKENS
-        lines += [*offered_labels(metadata), f"New note: {title}"]
-        lines.append(fenced(metadata.text, TEXT_BYTES))
-    kind = "links" if metadata is None else "joint"
+        lines += [*offered_tags(metadata), f"New note: {title}"]
+        lines.append(fenced(metadata.text, _JOINT_BYTES))
     rules += ["changes"] if question.evolve else []
+    kind = "links" if metadata is None else "joint"
+    lines += [*refused_lines(refused), prompt("question", kind)]
     return ModelRequest(
-        instructions="\n".join([prompt("task", kind), *(prompt("rules", each) for each in rules)]),
-        text=with_examples(question.examples, "\n".join([*lines, prompt("question", kind)])),
+        instructions="\n".join(
+            [prompt("task", "notes"), *(prompt("rules", each) for each in rules)]
+        ),
+        text=with_examples(question.examples, "\n".join(lines)),
         schema={
             "type": "object",
             "properties": {
@@ -195,9 +170,33 @@ def link_request(
             },
         },
         # Changes of older notes need room of their own.
-        max_tokens=tokens + (480 if question.evolve else 260),
+        max_tokens=tokens + (640 if question.evolve else 260),
         deadline=deadline,
     )
+
+
+def mending_request(
+    note: Note,
+    question: LinkQuestion,
+    deadline: float,
+    *,
+    metadata: MetadataQuestion | None,
+    refused: Mapping[str, str],
+    faults: Sequence[str],
+) -> ModelRequest:
+    """Ask once more for metadata, and for the changes of the older notes whose new context was
+    refused.
+
+    Args:
+        metadata: what is still missing, if anything.
+        refused: by path of an older note, why its new context was refused.
+        faults: why the metadata was refused, one line each.
+    """
+    older = [one for one in question.candidates if one.path in refused]
+    again = replace(question, candidates=older, existing=(), examples=(), max_links=0)
+    names = {one.path: name for name, one in _shown(note, again).items()}
+    lines = [*faults, *(f"changes, {names[one.path]}: {refused[one.path]}" for one in older)]
+    return link_request(note, again, deadline, metadata=metadata, refused=lines)
 
 
 def _shown(note: Note, question: LinkQuestion) -> dict[str, LinkCandidate]:
@@ -207,17 +206,18 @@ def _shown(note: Note, question: LinkQuestion) -> dict[str, LinkCandidate]:
     return numbered("n", others[:MOST_SHOWN])
 
 
-def _candidate_line(name: str, candidate: LinkCandidate, with_labels: bool) -> str:
+def _candidate_line(name: str, candidate: LinkCandidate, question: LinkQuestion) -> str:
+    in_full = int(name[1:]) <= _SHOWN_IN_FULL
     day = f" ({candidate.created[:10]})" if candidate.created else ""
     # A context says more than the first words do, and every token costs time.
     size = _EXCERPT_BESIDE_CONTEXT if candidate.context else _EXCERPT_BYTES
-    excerpt = quote_line(candidate.text, size)
+    excerpt = quote_line(question.excerpts.get(candidate.path, candidate.text), size)
     title = quote_line(candidate.title, TITLE_BYTES)
     line = f"{name} {title}{day}{_about(candidate.context)} | {excerpt}"
-    if not with_labels:
-        return line
-    labels = [quote_line(label, 48) for label in (*candidate.keywords[:6], *candidate.tags[:4])]
-    return quote_line(f"{line} | {', '.join(labels)}" if labels else line, _LINE_BYTES)
+    if question.evolve and in_full:
+        labels = [quote_line(label, 48) for label in (*candidate.tags[:4], *candidate.keywords[:5])]
+        line = f"{line} | {', '.join(labels)}" if labels else line
+    return quote_line(line, _LINE_BYTES[not in_full])
 
 
 def _about(context: str) -> str:
@@ -232,7 +232,9 @@ def _link_properties(names: list[str], question: LinkQuestion) -> dict[str, Any]
         "relation": choice_schema(RELATIONS),
         "strength": {"type": "number"},
     }
-    properties = {"links": list_schema(link, min(question.max_links, len(names)))}
+    properties = {}
+    if question.max_links:
+        properties["links"] = list_schema(link, min(question.max_links, len(names)))
     if question.evolve:
         change = {
             "note": name,
@@ -276,7 +278,7 @@ def check_links(
         for name, one in shown.items()
         if one.path in linked and one.private == note.private
     }
-    evolutions, refused = checked_changes(
+    found = checked_changes(
         answer.get("changes"), note, may_change, (*vocabulary, *note.tags), similarity
     )
     changes, odd = checked_existing(
@@ -284,12 +286,30 @@ def check_links(
     )
     return Linking(
         tuple(links),
-        tuple(evolutions),
-        problems=(*faults, *refused, *odd),
+        tuple(found.changes),
+        problems=(*faults, *found.faults, *odd),
         # A link that the answer names is not wrong, whatever else it says of it.
         link_changes=tuple(
             one for one in changes if one.source != note.path or one.target not in linked
         ),
+        refused=found.refused,
+    )
+
+
+def check_mended_changes(
+    answer: Mapping[str, Any],
+    note: Note,
+    question: LinkQuestion,
+    refused: Mapping[str, str],
+    *,
+    similarity: Similarity | None,
+    vocabulary: Sequence[str] = (),
+) -> CheckedChanges:
+    """Keep of an answer to `mending_request` the changes that the notes bear out."""
+    older = [one for one in question.candidates if one.path in refused]
+    shown = _shown(note, replace(question, candidates=older))
+    return checked_changes(
+        answer.get("changes"), note, shown, (*vocabulary, *note.tags), similarity
     )
 
 
@@ -312,11 +332,15 @@ def _links(
         elif not reason:
             faults.append(f"links: the reason for {candidate.path} is not about the two notes")
         reasons.add(str(said))
-        relation: Relation = next(
-            (one for one in RELATIONS if one == entry.get("relation")), "related"
-        )
+        relation = _relation(entry.get("relation"))
         links.append(MemoryLink(candidate.path, relation, reason, _strength(entry.get("strength"))))
     return links, faults
+
+
+def _relation(value: object) -> Relation:
+    word = value.lower().replace(" ", "_") if isinstance(value, str) else ""
+    known = next((one for one in RELATIONS if one == word), None)
+    return known or _RELATIONS_MEANT.get(word, "related")
 
 
 def _strength(value: object) -> float:

@@ -5,7 +5,7 @@ A `NoteAnalysis` is what the steps propose; an `Outcome` is what the process did
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from operator import add
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Described = TypeVar("Described", Note, Metadata)
 
 # Least strength by the evidence at which a model is asked about an older note at all.
-PLAUSIBLE = 0.03
+PLAUSIBLE = 0.01
 AskedFor = Literal["all", "context", "nothing"]
 
 
@@ -45,6 +45,7 @@ class ProcessSettings:
         max_links: most links that the machine adds to a note.
         candidates: how many near notes the model is shown.
         deadline: seconds for one answer of the model.
+        attempts: how often the model is asked about one note; the second time for what was refused.
         trusted: the model is good enough to overrule the analyzer.
         plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
         learn: the owner's decisions about links count for others.
@@ -56,8 +57,9 @@ class ProcessSettings:
     review: bool = False
     settle_seconds: float = 60.0
     max_links: int = 5
-    candidates: int = 8
+    candidates: int = 12
     deadline: float = 90.0
+    attempts: int = 2
     trusted: bool = False
     plausible: float = PLAUSIBLE
     learn: bool = True
@@ -204,6 +206,8 @@ class Linking:
             that it is linked with.
         believed: False if a model was asked and gave no usable answer.
         suggested: links that are too weak to be written, the strongest first; any number of them.
+        refused: by path of an older note, why the new context that a model gave it was refused, if
+            the model can mend it.
     """
 
     links: tuple[MemoryLink, ...] = ()
@@ -213,6 +217,7 @@ class Linking:
     link_changes: tuple[LinkUpdate, ...] = ()
     believed: bool = True
     suggested: tuple[MemoryLink, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

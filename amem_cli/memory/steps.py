@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.link_decisions import Evolution
     from amem_cli.journal.provenance import Provenance
+    from amem_cli.memory.ask_about import Answer
     from amem_cli.memory.link import LinkQuestion
     from amem_cli.models.ports import Encoder, LanguageModel, Vectors
     from amem_cli.notes.note import MemoryLink
@@ -47,8 +48,9 @@ if TYPE_CHECKING:
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
 # and what it says of links changes nothing for the better (docs/memory.md).
 FIELDS_OF_THE_WEAK = frozenset({"context"})
-# Notes weighed for each that a model is shown: the nearest are not always the related ones.
-WEIGHED_FOR_EACH_SHOWN = 2
+# Notes weighed, at least: the nearest are not always the related ones. The strengths were fitted on
+# so many.
+WEIGHED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,46 +109,41 @@ class MemorySteps:
     ) -> tuple[Description, Linking]:
         """The steps with the language model, in one joint question if it is trusted."""
         # Not loaded if no model is asked.
-        from amem_cli.memory.ask_model import ask_once
-        from amem_cli.memory.describe import ask_for_metadata, metadata_question
+        from amem_cli.memory.ask_about import NoteQuestion, ask_for_summary
+        from amem_cli.memory.describe import MetadataQuestion, description_of
         from amem_cli.memory.grounding import similarity_by
-        from amem_cli.memory.link import ask_for_links, link_request
 
         model, settings = self.model, self.settings
         assert model is not None
-        # Of a note of one sentence, that sentence says most.
-        of_the_weak = FIELDS_OF_THE_WEAK if len(sentences(text)) > 1 else ()
-        wanted = [name for name in missing if settings.trusted or name in of_the_weak]
-        asked = metadata_question(note.title, text, wanted, values.near_tags()) if wanted else None
-        candidates, joint = None, None
-        if asked is not None and settings.trusted:
-            # The note's context is not known yet; its own words must do to find older notes.
-            labels = tuple(name for name in missing if name != "context")
-            candidates = self._links(filled(note, values.metadata(labels)), text, owned)
-            # Without an older note to ask about, the metadata is asked for alone.
-            if candidates[1] is not None:
-                request = link_request(note, candidates[1], settings.deadline, metadata=asked)
-                joint = ask_once(model, request)
-        if asked is None:
+
+        def described(answer: Answer) -> Description:
+            return description_of(
+                answer.metadata, answer.failures, missing, values, kept, answer.step, answer.remarks
+            )
+
+        if not settings.trusted:
             description = Description(filled(values.metadata(missing), kept))
-        else:
-            description = ask_for_metadata(model, asked, missing, values, settings, joint, kept)
-        described = filled(note, description.metadata)
-        # With its context the note may be near to others than its words alone.
-        if candidates is None or joint is None:
-            candidates = self._links(described, text, owned)
-        linking, question = candidates
-        if question is None:
-            return description, linking
-        return description, ask_for_links(
-            model,
-            described,
+            # Of a note of one sentence, that sentence says most.
+            if len(sentences(text)) > 1 and not FIELDS_OF_THE_WEAK.isdisjoint(missing):
+                asked = MetadataQuestion(note.title, text, tuple(FIELDS_OF_THE_WEAK))
+                description = described(ask_for_summary(model, asked, values, settings))
+            return description, self._links(filled(note, description.metadata), text, owned)[0]
+        # The note's context is not known yet; its own words must do to find older notes.
+        labels = tuple(name for name in missing if name != "context")
+        linking, question = self._links(filled(note, values.metadata(labels)), text, owned)
+        if not missing and question is None:
+            return Description(kept), linking
+        public_tags = self.index.notes.tag_counts(public=not note.private)
+        offered = MetadataQuestion(note.title, text, missing, values.offered_tags(public_tags))
+        answer = NoteQuestion(
+            note,
+            offered if missing else None,
             question,
-            vocabulary=self.index.notes.tag_counts(public=not note.private),
-            similarity=similarity_by(self.encoder.encode),
-            deadline=settings.deadline,
-            joint=joint,
-        )
+            public_tags,
+            similarity_by(self.encoder.encode),
+        ).ask(model, settings)
+        description = described(answer) if missing else Description(kept)
+        return description, answer.linking or linking
 
     def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:
         """The model, if it may read the note."""
@@ -165,7 +162,7 @@ class MemorySteps:
         """What the analyzer makes of the older notes that the note may be linked to, and the
         question for a model; None if it may not be asked, or need not be."""
         vector = note_vector(self.encoder.encode, note)
-        weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
+        weighed = max(WEIGHED, self.settings.candidates)
         unlinked = self.index.link_history.unlinked(note.path)
         earlier = self._earlier(note, self.waiting or {})
         named = named_notes(self.index, note.path, days_pointed_at(note), earlier)
@@ -242,6 +239,7 @@ class MemorySteps:
     ) -> LinkQuestion | None:
         """The plausible candidates, with what was decided and linked before."""
         from amem_cli.memory.evolve import existing_links
+        from amem_cli.memory.excerpts import nearest_sentences
         from amem_cli.memory.link import MOST_SHOWN, LinkQuestion
 
         settings = self.settings
@@ -255,6 +253,7 @@ class MemorySteps:
         doubted = {path for path, link in plausible.items() if link.relation in SUPERSEDING}
         return LinkQuestion(
             candidates,
+            nearest_sentences(note, candidates, self.encoder.encode),
             linking,
             plausible,
             examples=self.learned.examples(self.index, note, vector, may_be_shown),

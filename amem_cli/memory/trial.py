@@ -22,7 +22,6 @@ from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.describe import (
     MetadataQuestion,
     check_metadata,
-    metadata_question,
     metadata_request,
 )
 from amem_cli.memory.grounding import similarity_by
@@ -308,4 +307,4 @@ def _long_words(text: str) -> set[str]:
 
 
 def _question(case: TrialCase, missing: Sequence[str]) -> MetadataQuestion:
-    return metadata_question(case.title, case.text, missing, VOCABULARY)
+    return MetadataQuestion(case.title, case.text, tuple(missing), VOCABULARY)

@@ -8,7 +8,9 @@ import unicodedata
 from amem_cli.language.words import words
 
 # Marks that mean something to Obsidian, to YAML, to templates or to a page.
-_MARKUP = ("[[", "]]", "{{", "}}", "---", "%%", "<", ">", "://")
+_MARKUP = ("[[", "]]", "{{", "}}", "---", "%%", "://")
+# A sign of comparison or an arrow is none of a tag.
+_TAG_SIGN = re.compile(r"<(?![\s=\d-])|(?<![\s=\d-])>")
 _BLANK_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
 _INVISIBLE_CATEGORIES = frozenset({"Cf", "Cs", "Co", "Cn"})
 # Letters and marks that show nothing, though Unicode does not call them format characters.
@@ -36,13 +38,15 @@ def clean_line(text: str, limit: int) -> str | None:
 
     Control characters and line breaks become blanks, invisible characters and emphasis marks go,
     blanks are single. None if nothing is left, the line is too long (nothing is cut), or it holds
-    `[[`, `]]`, `{{`, `}}`, `---`, `%%`, `<`, `>` or `://`.
+    `[[`, `]]`, `{{`, `}}`, `---`, `%%`, `://`, or a `<` or `>` that may be a tag's.
     """
     if len(text) > 10 * limit:
         return None
     composed = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
     line = " ".join(_EMPHASIS.sub("", "".join(map(_visible, composed))).split())
-    if not line or len(line) > limit or any(mark in line for mark in _MARKUP):
+    if not line or len(line) > limit or _TAG_SIGN.search(line):
+        return None
+    if any(mark in line for mark in _MARKUP):
         return None
     return line
 

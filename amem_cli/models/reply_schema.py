@@ -153,7 +153,33 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     Strings come back without the blanks around them, numbers as floats rounded to one decimal,
     properties in the schema's order.
     """
-    shape = shape_of(schema)
+    answer: dict[str, Any] = _checked(_object(text), shape_of(schema), "answer")
+    return answer
+
+
+def read_parts(text: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Read of an answer what can be used, and say what cannot.
+
+    One slip must not cost the rest: surplus entries of a list are left out, and so is a value of
+    another type than the schema's; how long a text is and which words it uses is for the reader to
+    judge. Every property is there, in the schema's order; empty if the answer does not have it.
+
+    Raises:
+        AnswerRejected: the answer is not a JSON object, too long, or about something else.
+    """
+    try:
+        return read_answer(text, schema), ()
+    except AnswerRejected:
+        value = _object(text)
+    shape, faults = shape_of(schema), list[str]()
+    if value.keys().isdisjoint(schema["properties"]):
+        raise AnswerRejected("the answer has none of the asked properties")
+    parts: dict[str, Any] = _part(value, shape, "", faults)
+    return parts, tuple(faults)
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The object that a text is as JSON."""
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise AnswerRejected("the answer is too long")
     try:
@@ -162,10 +188,51 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError):
         raise AnswerRejected("the answer is not JSON") from None
-    answer = _checked(value, shape, "answer")
-    if not isinstance(answer, dict):
+    if not isinstance(value, dict):
         raise AnswerRejected("the answer is not an object")
-    return answer
+    return value
+
+
+def _part(value: Any, shape: Shape, place: str, faults: list[str]) -> Any:
+    """What of a value can be used; for a text or list at least an empty one, else maybe None."""
+    match shape:
+        case ["object", fields]:
+            if not isinstance(value, dict):
+                faults.append(f"{place} is not an object")
+                return None
+            found = {}
+            for name, of in fields:
+                within = f"{place}.{name}".lstrip(".")
+                if name not in value:
+                    faults.append(f"{within} is missing")
+                found[name] = _part(value.get(name, _nothing(of)), of, within, faults)
+            return found
+        case ["array", item, _, most]:
+            if not isinstance(value, list):
+                faults.append(f"{place} is not a list")
+                return []
+            if len(value) > most:
+                faults.append(f"{place} has {len(value)} items, and only {most} count")
+            parts = [
+                _part(each, item, f"{place}[{at}]", faults) for at, each in enumerate(value[:most])
+            ]
+            return [part for part in parts if part is not None]
+        case ["string" | "enum", *_]:
+            if isinstance(value, str) and not any(_within(sign, _REFUSED) for sign in value):
+                return value.strip()
+            faults.append(f"{place} is not a text on one line")
+            return ""
+    if value is None:
+        return None
+    try:
+        return _checked(value, shape, place)
+    except AnswerRejected as rejected:
+        faults.append(str(rejected))
+        return None
+
+
+def _nothing(shape: Shape) -> Any:
+    return {"array": [], "string": "", "enum": "", "object": {}}.get(shape[0])
 
 
 def _rule_of(shape: Shape, lines: list[str], names: dict[Shape, str]) -> str:

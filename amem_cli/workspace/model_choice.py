@@ -181,8 +181,8 @@ def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
 def _asked_with() -> str:
     """The cases and prompts of the test; with others the model may do better or worse."""
     # Not loaded if no model is asked.
-    from amem_cli.memory.describe import JOINT_PROMPT, METADATA_PROMPT
-    from amem_cli.memory.link import LINKING_PROMPT
+    from amem_cli.memory.describe import METADATA_PROMPT
+    from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
     from amem_cli.memory.trial import TRIAL
 
     return f"{TRIAL} {JOINT_PROMPT} {METADATA_PROMPT} {LINKING_PROMPT}"

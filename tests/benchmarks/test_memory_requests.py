@@ -13,7 +13,6 @@ from benchmarks.memory_requests import (
     CONSTRUCTION,
     LINKING,
     ObservedModel,
-    numbered,
     shown_notes,
     step_of,
 )
@@ -37,7 +36,6 @@ def construction() -> ModelRequest:
             "Monday",
             "Late again, says the shop.",
             missing=("context", "keywords", "tags"),
-            phrases=("late shop", "shop"),
             vocabulary=("queue",),
         ),
         deadline=1.0,
@@ -67,12 +65,6 @@ def test_namesakes_among_the_shown_notes_are_told_apart_by_their_day() -> None:
     assert shown_notes(linking().text, KNOWN) == {"n1": "2", "n2": "1"}
 
 
-def test_the_numbered_phrases_of_a_request_are_read() -> None:
-    text = construction().text
-    assert numbered(text, "Phrases") == {"k1": "late shop", "k2": "shop"}
-    assert numbered(text, "Tags") == {"t1": "queue"}
-
-
 def test_an_answer_tells_which_shown_notes_it_names() -> None:
     link = {"note": "n2", "reason": "Late on Monday.", "relation": "causes", "strength": 0.9}
     observed = ObservedModel(Says(json.dumps({"links": [link], "changes": []})))
@@ -85,24 +77,22 @@ def test_an_answer_tells_which_shown_notes_it_names() -> None:
 
 
 def test_an_answer_of_another_shape_counts_as_none() -> None:
-    observed = ObservedModel(Says('{"links": "n1"}'))
+    observed = ObservedModel(Says('["n1"]'))
     observed.begin("3", KNOWN)
     observed.answer(linking())
     assert observed.exchanges[0].said is None
     assert observed.exchanges[0].named("links") == []
 
 
-def test_chosen_and_own_keywords_are_told_in_full() -> None:
+def test_the_labels_of_an_answer_are_read() -> None:
     said = {
         "context": "The shop says that the parcel is late again.",
-        "phrases": ["k2"],
-        "keywords": ["parcel"],
-        "tags": ["t1"],
-        "new_tags": [],
+        "keywords": ["parcel", "shop"],
+        "tags": ["queue"],
     }
     observed = ObservedModel(Says(json.dumps(said)))
     observed.begin("1", KNOWN)
     observed.answer(construction())
     (exchange,) = observed.exchanges
-    assert exchange.labels("keywords") == ["shop", "parcel"]
+    assert exchange.labels("keywords") == ["parcel", "shop"]
     assert exchange.labels("tags") == ["queue"]

@@ -97,10 +97,8 @@ def good_answer_to(text: str, schema: Mapping[str, Any]) -> str:
             changes.append({"note": name, "why": reason, "context": summary} | nothing)
     answer = {
         "context": context,
-        "phrases": ["k1"],
         "keywords": keywords,
-        "tags": [],
-        "new_tags": ["home"],
+        "tags": ["home"],
         "links": links,
         "changes": changes,
     }

@@ -338,12 +338,12 @@ def test_a_question_is_bounded_however_large_the_vault_is() -> None:
         assert model.requests
         for request in model.requests:
             size = len((request.instructions + request.text).encode())
-            assert size < 9_000
+            assert size < 9_600
             # Within the smallest window that a server usually gives, at three bytes a token.
             assert size / 3 + request.max_tokens < 4_096
 
 
-keys = ("links", "changes", "note", "reason", "context", "keywords", "tags", "phrases", "new_tags")
+keys = ("links", "changes", "note", "reason", "context", "keywords", "tags")
 texts = st.one_of(st.sampled_from(PAYLOADS), st.text(max_size=40))
 answers = st.one_of(
     json_values(keys).map(lambda value: json.dumps(value)),
@@ -378,10 +378,10 @@ def test_no_answer_at_all_writes_elsewhere_or_ends_the_program(
         assert_harmless(root, ports, before, {new} | offered(ports, model.requests))
 
 
-def test_nothing_that_a_model_chose_by_number_is_more_than_was_shown() -> None:
+def test_many_tags_become_few() -> None:
     question = MetadataQuestion("Torn", NEW, ("tags",), vocabulary=("baking",))
     request = metadata_request(question, deadline=1.0)
-    said = {"tags": ["t1", "t2", "t99", "t-1", "t0"], "new_tags": ["butter"] * 500}
+    said = {"tags": ["baking", "t99", "../up", *["butter"] * 500]}
     checked = check_metadata(said, question, similarity=None)
-    assert request.schema["properties"]["tags"]["items"]["enum"] == ["t1"]
+    assert request.schema["properties"]["tags"]["maxItems"] == 4
     assert set(checked.metadata.tags) <= {"baking", "butter"}

@@ -115,7 +115,7 @@ SEEDS: dict[str, tuple[str, ...]] = {
     "schema": ('{"type": "object", "properties": {"a": {"type": "array", "items": {"type": '
                '"string", "minLength": 2, "maxLength": 9}, "maxItems": 3}}}',),
     "answer": ('{"context": "Oksana held a transaction open so VACUUM left the dead tuples.", '
-               '"phrases": ["k1"], "keywords": [], "tags": ["t2"], "new_tags": ["postgres"]}',),
+               '"keywords": ["VACUUM"], "tags": ["postgres"]}',),
     "linking": ('{"links": [{"note": "n1", "reason": "The transaction explains the webhooks.", '
                 '"relation": "causes", "strength": 0.8}], "changes": [{"note": "n1", "why": "x", '
                 '"context": "y", "keywords": ["a"], "tags": ["b"], "drop": ["webhooks"]}]}',),

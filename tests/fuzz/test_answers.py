@@ -24,7 +24,7 @@ SAID = st.one_of(
         )
     ),
 )
-CONSTRUCTION = ("context", "phrases", "keywords", "tags", "new_tags")
+CONSTRUCTION = ("context", "keywords", "tags")
 LINK = ("note", "reason", "relation", "strength")
 CHANGE = ("note", "why", "context", "keywords", "tags", "drop")
 SCHEMA_NAMES = (

@@ -57,14 +57,10 @@ def metadata(request: ModelRequest) -> str:
     answer: dict[str, object] = {}
     if "context" in properties:
         answer["context"] = "Croissant dough tears in lamination where the butter is too cold."
-    if "phrases" in properties:
-        answer["phrases"] = ["k2", "k1"]
     if "keywords" in properties:
-        answer["keywords"] = ["butter"]
+        answer["keywords"] = ["lamination", "dough", "butter"]
     if "tags" in properties:
-        answer["tags"] = []
-    if "new_tags" in properties:
-        answer["new_tags"] = ["dough"]
+        answer["tags"] = ["dough"]
     return json.dumps({name: answer.get(name, []) for name in properties})
 
 

@@ -251,7 +251,7 @@ def test_every_request_is_of_the_schema_subset(allow_evolution: bool, count: int
     assert to_gbnf(request.schema)
     assert ("changes" in request.schema["properties"]) is allow_evolution
     assert ("changes:" in request.instructions) is allow_evolution
-    assert len(request.instructions) < 1200
+    assert len(request.instructions) < 2_000
     assert LINKING_PROMPT
 
 
@@ -275,7 +275,7 @@ def test_many_and_long_candidates_are_bounded() -> None:
     long = [LinkCandidate(f"{at}.md", "t" * 900, "word " * 9000, 0.5, at) for at in range(200)]
     request = link_request(NOTE, LinkQuestion(long), deadline=9)
     assert len(request.text) < 8_000
-    assert "n11" not in request.text
+    assert "n13" not in request.text
 
 
 JSON = st.recursive(
@@ -330,7 +330,7 @@ def test_no_answer_reaches_beyond_the_shown_notes(answer: dict[str, Any]) -> Non
     assert set(targets) <= set(shown)
     assert all(0 < one.strength <= 1 and one.relation in RELATIONS for one in found.links)
     assert {one.path for one in found.evolutions} <= set(targets)
-    assert len(found.evolutions) <= 2
+    assert len(found.evolutions) <= 3
     lines = [one.reason for one in found.links]
     for one in found.evolutions:
         older = shown[one.path]

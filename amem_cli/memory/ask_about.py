@@ -1,0 +1,241 @@
+"""Asks a language model about one note: everything at once if it is trusted, else for a summary.
+
+A model is asked at most twice. The second time a trusted one is asked only for what was refused of
+its first answer, and is given the reasons; what is good of an answer is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from amem_cli.analyzer.analyzer import AnalyzerValues
+from amem_cli.memory.ask_model import ModelReply, ask_once
+from amem_cli.memory.describe import (
+    METADATA_PROMPT,
+    CheckedMetadata,
+    MetadataQuestion,
+    check_metadata,
+    metadata_request,
+    says_more,
+)
+from amem_cli.memory.grounding import Similarity, similarity_by
+from amem_cli.memory.link import (
+    JOINT_PROMPT,
+    LINKING_PROMPT,
+    MOST_SHOWN,
+    LinkQuestion,
+    check_links,
+    check_mended_changes,
+    link_request,
+    mending_request,
+    plausible_links,
+)
+from amem_cli.memory.outcome import Linking, ModelUse, ProcessSettings, Step, filled
+from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.notes.note import Metadata, Note
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model's answers come to.
+
+    Attributes:
+        failures: why a field that was asked for is empty, by its name.
+        remarks: what is odd about an answer, one line each.
+        linking: None if it was not asked for.
+    """
+
+    metadata: Metadata
+    step: Step
+    failures: Mapping[str, str] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
+    linking: Linking | None = None
+
+
+def ask_for_summary(
+    model: LanguageModel,
+    question: MetadataQuestion,
+    values: AnalyzerValues,
+    settings: ProcessSettings,
+) -> Answer:
+    """Ask a model that is not trusted, unless a fault shows that it can do no better."""
+    similarity = similarity_by(values.encode)
+    metadata, use = Metadata(), ModelUse()
+    failures: dict[str, str] = {}
+    remarks: dict[str, None] = {}
+    for _ in range(settings.attempts):
+        reply = ask_once(model, metadata_request(question, settings.deadline))
+        use += reply.use
+        if reply.answer is None:
+            failures = dict.fromkeys(question.missing, reply.fault)
+            break
+        remarks |= {reply.fault: None} if reply.fault else {}
+        checked = check_metadata(reply.answer, question, similarity=similarity)
+        metadata, failures = checked.metadata, checked.failures
+        if not checked.worth_retrying:
+            break
+    if metadata.context and not says_more(question.text, metadata.context, values):
+        metadata = replace(metadata, context="")
+        failures["context"] = "says less than a sentence of the note"
+    return Answer(metadata, Step(model.name, METADATA_PROMPT, use), failures, tuple(remarks))
+
+
+@dataclass(frozen=True, slots=True)
+class NoteQuestion:
+    """What a trusted model is asked about a note, which may be less than it could be.
+
+    Attributes:
+        vocabulary: the vault's tags, whose spelling is used.
+        similarity: cosine of two texts.
+    """
+
+    note: Note
+    metadata: MetadataQuestion | None
+    links: LinkQuestion | None
+    vocabulary: Collection[str]
+    similarity: Similarity
+
+    @property
+    def prompt(self) -> str:
+        """Name of the prompt, for the journal."""
+        if self.links is None:
+            return METADATA_PROMPT
+        return LINKING_PROMPT if self.metadata is None else JOINT_PROMPT
+
+    def ask(self, model: LanguageModel, settings: ProcessSettings) -> Answer:
+        """Ask, and once more for what was refused.
+
+        Raises:
+            ModelError: the model gave no answer.
+        """
+        reply = ask_once(model, self._request(settings.deadline))
+        use, is_last = reply.use, settings.attempts < 2
+        if reply.answer is None and not is_last:
+            reply = ask_once(model, self._request(settings.deadline, reply.fault))
+            use, is_last = use + reply.use, True
+        if reply.answer is None:
+            return self._without_answer(reply.fault, use, model)
+        answer = self._checked(reply, model)
+        again = None if is_last else self._mending_request(answer, settings.deadline)
+        if again is not None:
+            mended = ask_once(model, again)
+            use += mended.use
+            answer = self._mended(answer, mended)
+        linking = answer.linking
+        if linking is not None:
+            # The cost is told once, by the first step.
+            own = use if self.metadata is None else ModelUse()
+            linking = replace(linking, step=replace(linking.step, use=own))
+        return replace(answer, step=replace(answer.step, use=use), linking=linking)
+
+    def _request(self, deadline: float, *refused: str) -> ModelRequest:
+        if self.links is None:
+            assert self.metadata is not None
+            return metadata_request(self.metadata, deadline, trusted=True, refused=refused)
+        return link_request(
+            self.note, self.links, deadline, metadata=self.metadata, refused=refused
+        )
+
+    def _without_answer(self, fault: str, use: ModelUse, model: LanguageModel) -> Answer:
+        failures = dict.fromkeys(self.metadata.missing if self.metadata else (), fault)
+        linking = None
+        if self.links is not None:
+            step = Step(prompt=self.prompt, use=ModelUse() if self.metadata else use)
+            problems = (f"links: {fault}; the analyzer's links are kept",)
+            linking = replace(self.links.by_analyzer, step=step, problems=problems, believed=False)
+        return Answer(Metadata(), Step(model.name, self.prompt, use), failures, linking=linking)
+
+    def _checked(self, reply: ModelReply, model: LanguageModel) -> Answer:
+        assert reply.answer is not None
+        checked = CheckedMetadata(Metadata(), {})
+        if self.metadata is not None:
+            checked = check_metadata(
+                reply.answer, self.metadata, similarity=self.similarity, trusted=True
+            )
+        return Answer(
+            checked.metadata,
+            Step(model.name, self.prompt),
+            checked.failures,
+            (reply.fault,) if reply.fault else (),
+            self._linking(reply, filled(self.note, checked.metadata), model),
+        )
+
+    def _linking(self, reply: ModelReply, note: Note, model: LanguageModel) -> Linking | None:
+        """The model's links and changes, or the analyzer's if its answer shows that it cannot
+        judge."""
+        question = self.links
+        if question is None or reply.answer is None:
+            return None
+        checked = check_links(
+            reply.answer,
+            note,
+            question,
+            similarity=self.similarity,
+            vocabulary=sorted(self.vocabulary),
+        )
+        # Told once: by the links if there is no metadata to tell it.
+        fault = reply.fault if self.metadata is None else ""
+        problems = (fault, *checked.problems) if fault else checked.problems
+        if not checked.believed:
+            step = Step(prompt=self.prompt)
+            return replace(question.by_analyzer, step=step, problems=problems, believed=False)
+        # What the model was shown and did not link, it does not suggest either.
+        seen = {one.path for one in question.candidates[:MOST_SHOWN]}
+        others = (*question.by_analyzer.links, *question.by_analyzer.suggested)
+        return replace(
+            checked,
+            links=plausible_links(checked.links, question),
+            suggested=tuple(link for link in others if link.target not in seen),
+            step=Step(model.name, self.prompt),
+            problems=problems,
+        )
+
+    def _mending_request(self, answer: Answer, deadline: float) -> ModelRequest | None:
+        """The question for what was refused; None if nothing was that the model can mend."""
+        refused = answer.linking.refused if answer.linking is not None else {}
+        metadata = self._still_missing(answer)
+        faults = [f"{name}: {why}" for name, why in answer.failures.items()]
+        if refused and self.links is not None:
+            note = filled(self.note, answer.metadata)
+            return mending_request(
+                note, self.links, deadline, metadata=metadata, refused=refused, faults=faults
+            )
+        if metadata is None:
+            return None
+        return metadata_request(metadata, deadline, trusted=True, refused=faults)
+
+    def _still_missing(self, answer: Answer) -> MetadataQuestion | None:
+        if self.metadata is None or not answer.failures:
+            return None
+        return replace(self.metadata, missing=tuple(answer.failures))
+
+    def _mended(self, answer: Answer, reply: ModelReply) -> Answer:
+        """The answer with what the second one adds to it."""
+        if reply.answer is None:
+            return answer
+        rest, metadata, failures = self._still_missing(answer), answer.metadata, answer.failures
+        if rest is not None:
+            again = check_metadata(reply.answer, rest, similarity=self.similarity, trusted=True)
+            metadata, failures = filled(metadata, again.metadata), again.failures
+        linking = answer.linking
+        if linking is not None and linking.refused and self.links is not None:
+            found = check_mended_changes(
+                reply.answer,
+                filled(self.note, metadata),
+                self.links,
+                linking.refused,
+                similarity=self.similarity,
+                vocabulary=sorted(self.vocabulary),
+            )
+            mended = {change.path: change for change in found.changes if change.context}
+            kept = (each for each in linking.evolutions if each.path not in mended)
+            faults = tuple(f"changes: {path}: context " for path in mended)
+            linking = replace(
+                linking,
+                evolutions=(*mended.values(), *kept),
+                problems=tuple(
+                    each for each in linking.problems if not (faults and each.startswith(faults))
+                ),
+            )
+        return replace(answer, metadata=metadata, failures=failures, linking=linking)

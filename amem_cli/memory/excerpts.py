@@ -1,0 +1,63 @@
+"""Which sentences of an older note a model is shown: those nearest in meaning to the new note."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.language.words import sentences
+from amem_cli.markdown.plain_text import plain_text
+from amem_cli.notes.note import Note
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
+
+# Of each note; more would cost more time than it gains.
+_SENTENCES = 16
+_SENTENCE_CHARACTERS = 300
+# A text that is no longer is shown from its beginning.
+_SHORT = 130
+_MOST = 240
+_GAP = " … "
+
+
+def nearest_sentences(
+    note: Note, candidates: Sequence[LinkCandidate], encode: Callable[[Sequence[str]], Vectors]
+) -> dict[str, str]:
+    """By path, of each candidate whose text is long the sentences nearest to any of the note's.
+
+    They come in the order of the text, as many as have room; `…` stands for what is left out. The
+    fact that joins two notes is often in the middle of a text.
+    """
+    own = _sentences(plain_text(note.body)) or [note.title]
+    theirs = {each.path: _sentences(each.text) for each in candidates if len(each.text) > _SHORT}
+    said = [sentence for told in theirs.values() for sentence in told]
+    if not said:
+        return {}
+    vectors = encode([*own, *said])
+    near = (vectors[len(own) :] @ vectors[: len(own)].T).max(axis=1)
+    excerpts, at = {}, 0
+    for path, told in theirs.items():
+        excerpts[path] = _excerpt(told, near[at : at + len(told)].tolist())
+        at += len(told)
+    return excerpts
+
+
+def _sentences(text: str) -> list[str]:
+    return [sentence[:_SENTENCE_CHARACTERS] for sentence in sentences(text)[:_SENTENCES]]
+
+
+def _excerpt(told: Sequence[str], near: Sequence[float]) -> str:
+    chosen: list[int] = []
+    room = _MOST
+    for at in sorted(range(len(told)), key=lambda at: -near[at]):
+        if chosen and len(told[at]) > room:
+            break
+        chosen.append(at)
+        room -= len(told[at]) + len(_GAP)
+    chosen.sort()
+    text = ""
+    for before, at in zip([-1, *chosen], chosen, strict=False):
+        text += (" " if at == before + 1 and text else _GAP if at > before + 1 else "") + told[at]
+    return text.strip()
