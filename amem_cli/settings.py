@@ -89,7 +89,7 @@ class Settings:
         default="usual", metadata={"choices": ("careful", "usual", "eager")}
     )
     evolution_max_links: int = _within(0, 20, usual=5)
-    evolution_candidates: int = _within(1, 30, usual=12)
+    evolution_candidates: int = _within(1, 30, usual=14)
     evolution_feedback: str = _one_of("on", "off")
     evolution_device: str = "first"
     watch_on_battery: str = _one_of("pause", "work")

@@ -46,7 +46,7 @@ def statements_in(gold: GoldVault, encoder: RememberingEncoder) -> Iterator[Said
         vault = OpenVault(Path(folder) / "vault", Design("none", {"llm_backend": "none"}), encoder)
         index, names = vault.workspace.index, vault.workspace.ports.names
         kept = {(case.trigger, case.target) for case in gold.cases if case.no_change}
-        weighed = max(WEIGHED, vault.workspace.settings.evolution_candidates)
+        weighed = WEIGHED
         for each in gold.notes.values():
             new = NewNote(each.content, title=each.title, created=each.created)
             path = vault.add(each.id, new)

@@ -153,7 +153,7 @@ class OpenVault:
             return ()
         note = self.workspace.vault.read(path)
         text = plain_text(note.raw.decode().split("\n---\n", 1)[-1])
-        weighed = max(WEIGHED, self.workspace.settings.evolution_candidates)
+        weighed = WEIGHED
         found = near_notes(index, path, text, vector, times * weighed)
         return tuple(self.id_of[each.path] for each in found)
 

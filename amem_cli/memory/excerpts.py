@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 # Of each note; more would cost more time than it gains.
 _SENTENCES = 16
 _SENTENCE_CHARACTERS = 300
-# A text that is no longer is shown from its beginning.
-_SHORT = 130
-_MOST = 240
+# A text that is no longer is shown from its beginning; characters of an excerpt beside a context,
+# and of one alone.
+_SHORT = 110
+_MOST = {True: 110, False: 240}
 _GAP = " … "
 
 
@@ -38,9 +39,12 @@ def nearest_sentences(
     vectors = encode([*own, *said])
     near = (vectors[len(own) :] @ vectors[: len(own)].T).max(axis=1)
     excerpts, at = {}, 0
-    for path, told in theirs.items():
-        excerpts[path] = _excerpt(told, near[at : at + len(told)].tolist())
-        at += len(told)
+    for each in candidates:
+        told = theirs.get(each.path, [])
+        if told:
+            most = _MOST[bool(each.context)]
+            excerpts[each.path] = _excerpt(told, near[at : at + len(told)].tolist(), most)
+            at += len(told)
     return excerpts
 
 
@@ -48,9 +52,8 @@ def _sentences(text: str) -> list[str]:
     return [sentence[:_SENTENCE_CHARACTERS] for sentence in sentences(text)[:_SENTENCES]]
 
 
-def _excerpt(told: Sequence[str], near: Sequence[float]) -> str:
+def _excerpt(told: Sequence[str], near: Sequence[float], room: int) -> str:
     chosen: list[int] = []
-    room = _MOST
     for at in sorted(range(len(told)), key=lambda at: -near[at]):
         if chosen and len(told[at]) > room:
             break

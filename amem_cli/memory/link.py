@@ -47,22 +47,23 @@ from amem_cli.memory.grounding import Similarity
 from amem_cli.memory.learn import LinkExample, with_examples
 from amem_cli.memory.outcome import Linking
 from amem_cli.models.ports import ModelRequest
-from amem_cli.models.prompt_text import FENCE, quote_line
+from amem_cli.models.prompt_text import FENCE, quote_line, quote_opening
 from amem_cli.notes.note import RELATIONS, MemoryLink, Note, Relation
 
 # The journal says which prompt made a link, or all of a note's values.
 LINKING_PROMPT = "link-2"
 JOINT_PROMPT = "joint-2"
-MOST_SHOWN = 12
+MOST_SHOWN = 14
 MOST_LINKS = 5
 _NOTE_BYTES = 1_000
 _JOINT_BYTES = 3_000
-_EXCERPT_BYTES = 240
-_EXCERPT_BESIDE_CONTEXT = 130
 _CONTEXT_BYTES = 200
-# The nearest are the likeliest; of the rest a model needs less to see whether one belongs.
+_LINE_TITLE_BYTES = 80
+# Context, text beside a context, and text without one: of the nearest notes, which are likeliest to
+# belong, and of the others.
 _SHOWN_IN_FULL = 6
-_LINE_BYTES = (400, 200)
+_LINE_BYTES = {True: (180, 110, 240), False: (140, 0, 140)}
+_TAG_BYTES = 32
 _MOST_ADDED = 3
 _WEAKEST = 0.1
 _USUAL_STRENGTH = 0.5
@@ -87,7 +88,7 @@ class LinkQuestion:
     """The older notes that a model is asked about, and what the analyzer says of them.
 
     Attributes:
-        candidates: the likeliest first; the first 12 are shown, as `n1` to `n12`.
+        candidates: the likeliest first; the first 14 are shown, as `n1` to `n14`.
         excerpts: by path, what of a candidate's text is shown; else its beginning.
         by_analyzer: what it makes of them by the evidence alone.
         plausible: by path, the links that the evidence does not speak against; a model's link to
@@ -139,7 +140,7 @@ def link_request(
     """
     shown = _shown(note, question)
     names = {one.path: name for name, one in shown.items()}
-    title = quote_line(note.title, TITLE_BYTES)
+    title = f"{quote_line(note.title, TITLE_BYTES)}{_day(note.created)}"
     lines = [
         f"Older notes:\n{FENCE}",
         *(_candidate_line(name, one, question) for name, one in shown.items()),
@@ -148,7 +149,8 @@ def link_request(
     ]
     if metadata is None:
         rules, tokens = ["links"], 0
-        lines += [f"New note: {title}{_about(note.context)}", fenced(note.body, _NOTE_BYTES)]
+        title += f": {quote_line(note.context, _CONTEXT_BYTES)}" if note.context else ""
+        lines += [f"New note: {title}", fenced(note.body, _NOTE_BYTES)]
     else:
         rules, tokens = ["metadata", "links"], ANSWER_TOKENS
         lines += [*offered_tags(metadata), f"New note: {title}"]
@@ -208,20 +210,23 @@ def _shown(note: Note, question: LinkQuestion) -> dict[str, LinkCandidate]:
 
 def _candidate_line(name: str, candidate: LinkCandidate, question: LinkQuestion) -> str:
     in_full = int(name[1:]) <= _SHOWN_IN_FULL
-    day = f" ({candidate.created[:10]})" if candidate.created else ""
+    context_bytes, beside, alone = _LINE_BYTES[in_full]
+    title = quote_line(candidate.title, _LINE_TITLE_BYTES)
+    line = f"{name} {title}{_day(candidate.created)}"
     # A context says more than the first words do, and every token costs time.
-    size = _EXCERPT_BESIDE_CONTEXT if candidate.context else _EXCERPT_BYTES
-    excerpt = quote_line(question.excerpts.get(candidate.path, candidate.text), size)
-    title = quote_line(candidate.title, TITLE_BYTES)
-    line = f"{name} {title}{day}{_about(candidate.context)} | {excerpt}"
-    if question.evolve and in_full:
-        labels = [quote_line(label, 48) for label in (*candidate.tags[:4], *candidate.keywords[:5])]
-        line = f"{line} | {', '.join(labels)}" if labels else line
-    return quote_line(line, _LINE_BYTES[not in_full])
+    size = beside if candidate.context else alone
+    if candidate.context:
+        line += f": {quote_opening(candidate.context, context_bytes)}"
+    if size:
+        excerpt = question.excerpts.get(candidate.path, candidate.text)
+        line += f" | {quote_opening(excerpt, size)}"
+    if question.evolve and in_full and candidate.tags:
+        line += f" | {', '.join(quote_line(tag, _TAG_BYTES) for tag in candidate.tags[:4])}"
+    return quote_line(line, sum(_LINE_BYTES[True]))
 
 
-def _about(context: str) -> str:
-    return f": {quote_line(context, _CONTEXT_BYTES)}" if context else ""
+def _day(created: str) -> str:
+    return f" ({created[:10]})" if created else ""
 
 
 def _link_properties(names: list[str], question: LinkQuestion) -> dict[str, Any]:

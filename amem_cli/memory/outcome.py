@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Described = TypeVar("Described", Note, Metadata)
 
 # Least strength by the evidence at which a model is asked about an older note at all.
-PLAUSIBLE = 0.01
+PLAUSIBLE = 0.005
 AskedFor = Literal["all", "context", "nothing"]
 
 
@@ -57,7 +57,7 @@ class ProcessSettings:
     review: bool = False
     settle_seconds: float = 60.0
     max_links: int = 5
-    candidates: int = 12
+    candidates: int = 14
     deadline: float = 90.0
     attempts: int = 2
     trusted: bool = False

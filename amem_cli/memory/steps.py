@@ -48,9 +48,10 @@ if TYPE_CHECKING:
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
 # and what it says of links changes nothing for the better (docs/memory.md).
 FIELDS_OF_THE_WEAK = frozenset({"context"})
-# Notes weighed, at least: the nearest are not always the related ones. The strengths were fitted on
-# so many.
+# Notes weighed: the nearest are not always the related ones. The strengths were fitted on so many;
+# for a model, which tells them apart, only their order counts.
 WEIGHED = 16
+WEIGHED_FOR_A_MODEL = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,8 @@ class MemorySteps:
         """What the analyzer makes of the older notes that the note may be linked to, and the
         question for a model; None if it may not be asked, or need not be."""
         vector = note_vector(self.encoder.encode, note)
-        weighed = max(WEIGHED, self.settings.candidates)
+        asks = bool(self.settings.trusted and self.settings.max_links and self._model_for(note))
+        weighed = WEIGHED_FOR_A_MODEL if asks else WEIGHED
         unlinked = self.index.link_history.unlinked(note.path)
         earlier = self._earlier(note, self.waiting or {})
         named = named_notes(self.index, note.path, days_pointed_at(note), earlier)
@@ -211,7 +213,7 @@ class MemorySteps:
             said = [each for each in said if older[each.older].private == note.private]
             offline = changed_contexts(note, said, older, self._unclosed_context)
         linking = Linking(tuple(made), tuple(offline), suggested=tuple(weaker))
-        if not (self.settings.trusted and self.settings.max_links and self._model_for(note)):
+        if not asks:
             return linking, None
         plausible = {one.target: one for one in likely if one.strength >= self.settings.plausible}
         by_path = {each.path: each for each in older if self._model_for(each) is not None}

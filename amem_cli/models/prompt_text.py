@@ -80,6 +80,15 @@ def quote_line(text: str, limit: int) -> str:
     return " ".join(quote_as_data(text, limit).split())
 
 
+def quote_opening(text: str, limit: int) -> str:
+    """The same for the beginning of a text: `…` stands for all that has no room."""
+    line = quote_line(text[:limit], 4 * limit)
+    if len(line.encode("utf-8")) <= limit and len(text) <= limit:
+        return line
+    cut = line.encode("utf-8")[: limit - len(" …".encode())].decode("utf-8", "ignore")
+    return f"{cut.rsplit(' ', 1)[0]} …" if " " in cut else f"{cut}…"
+
+
 def _data_line(line: str) -> str:
     line = _INVISIBLE.sub("", "".join(map(_visible, line))).rstrip()
     line = _BRACKETED_TOKEN.sub("[ ", _BAR_ANGLE.sub(r"\1 >", _ANGLE.sub("< ", line)))

@@ -275,7 +275,7 @@ def test_many_and_long_candidates_are_bounded() -> None:
     long = [LinkCandidate(f"{at}.md", "t" * 900, "word " * 9000, 0.5, at) for at in range(200)]
     request = link_request(NOTE, LinkQuestion(long), deadline=9)
     assert len(request.text) < 8_000
-    assert "n13" not in request.text
+    assert "n15" not in request.text
 
 
 JSON = st.recursive(
