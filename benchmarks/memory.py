@@ -32,6 +32,7 @@ from memory_conversations import conversation_units
 from memory_gold import GoldVault, gold_vaults
 from memory_owner import Owner, second_half
 from memory_perfect import PerfectModel
+from memory_recorded import RecordedModel, write_recording
 from memory_tables import differences, figures, joined, print_lost, print_part
 from memory_trace import lost_by
 from memory_units import (
@@ -63,14 +64,14 @@ BARE = Design("bare", {"llm_backend": "none"})
 def designs(options: argparse.Namespace, vaults: list[GoldVault]) -> Iterator[Design]:
     """The models that were named, each with its ablations."""
     for name in options.models.split(","):
-        whole = _design(name, options.base_url, vaults)
+        whole = _design(name, options, vaults)
         yield whole
         for step in [each for each in options.without.split(",") if each]:
             overrides = {**whole.overrides, **WITHOUT[step]}
             yield Design(f"{whole.name} without {step}", overrides, whole.model)
 
 
-def _design(name: str, base_url: str, vaults: list[GoldVault]) -> Design:
+def _design(name: str, options: argparse.Namespace, vaults: list[GoldVault]) -> Design:
     if name == "none":
         return Design("none", {"llm_backend": "none"})
     if name == "bundled":
@@ -79,8 +80,15 @@ def _design(name: str, base_url: str, vaults: list[GoldVault]) -> Design:
         # A model that a user named is trusted.
         named = {"llm_backend": "llama.cpp", "llm_model": "perfect"}
         return Design("perfect", named, PerfectModel(vaults) if vaults else None)
-    if base_url:
-        server = {"llm_backend": "openai", "llm_model": name, "llm_base_url": base_url}
+    if name == "recorded":
+        named = {"llm_backend": "llama.cpp", "llm_model": "recorded"}
+        return Design("recorded", named, RecordedModel(options.recordings))
+    if options.base_url:
+        server = {
+            "llm_backend": "openai",
+            "llm_model": name,
+            "llm_base_url": options.base_url,
+        }
         return Design(name, server)
     return Design(Path(name).stem, {"llm_backend": "llama.cpp", "llm_model": name})
 
@@ -111,6 +119,8 @@ class Benchmark:
                 gold, made = second_half(gold, made, vault.id_of)
             else:
                 made = process_gold(vault, gold, adopted=self.options.way == "adopted")
+            if self.options.record is not None:
+                write_recording(self.options.record / f"{gold.name}.jsonl", made.steps)
             if "links" in missing:
                 counted["links"] = link_units(gold, made)
             if "metadata" in missing:
@@ -260,8 +270,12 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=200,
                         help="notes of a source or conversation; 0 for all")  # fmt: skip
     parser.add_argument("--models", default="none,bundled",
-                        help="none, bundled, perfect, GGUF files, names of --base-url")  # fmt: skip
+                        help="none, bundled, perfect, recorded, GGUF files, names of"
+                        " --base-url")  # fmt: skip
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
+    parser.add_argument("--recordings", type=Path, default=Path(__file__).parent / "recordings",
+                        help="what `recorded` says, a file for each vault")  # fmt: skip
+    parser.add_argument("--record", type=Path, help="folder to write what the model says to")
     parser.add_argument("--without", default="", help=f"ablations: {', '.join(WITHOUT)}")
     parser.add_argument("--owner", type=int, default=0, metavar="N",
                         help="after every N notes the owner decides on the links; only those"

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from amem_cli.analyzer.analyzer import AnalyzerValues
+from amem_cli.errors import BudgetSpent, ModelClosed, ModelError
 from amem_cli.memory.ask_model import ModelReply, ask_once
 from amem_cli.memory.describe import (
     METADATA_PROMPT,
@@ -119,9 +120,16 @@ class NoteQuestion:
         answer = self._checked(reply, model)
         again = None if is_last else self._mending_request(answer, settings.deadline)
         if again is not None:
-            mended = ask_once(model, again)
-            use += mended.use
-            answer = self._mended(answer, mended)
+            try:
+                mended = ask_once(model, again)
+            except ModelClosed:
+                raise
+            except (BudgetSpent, ModelError) as error:
+                # What the first answer gave is paid for and good.
+                answer = replace(answer, remarks=(*answer.remarks, error.message))
+            else:
+                use += mended.use
+                answer = self._mended(answer, mended)
         linking = answer.linking
         if linking is not None:
             # The cost is told once, by the first step.
@@ -198,9 +206,11 @@ class NoteQuestion:
         faults = [f"{name}: {why}" for name, why in answer.failures.items()]
         if refused and self.links is not None:
             note = filled(self.note, answer.metadata)
-            return mending_request(
+            request = mending_request(
                 note, self.links, deadline, metadata=metadata, refused=refused, faults=faults
             )
+            # The same words at the beginning are not computed again.
+            return replace(request, instructions=self._request(deadline).instructions)
         if metadata is None:
             return None
         return metadata_request(metadata, deadline, trusted=True, refused=faults)

@@ -136,22 +136,23 @@ def metadata_request(
         *offered_tags(question),
         f"Title: {quote_line(question.title, TITLE_BYTES)}",
         f"Note:\n{fenced(question.text, TEXT_BYTES)}",
-        *refused_lines(refused),
-        prompt("question", "note" if trusted else "context"),
+        *closing_lines("note" if trusted else "context", refused),
     ]
     rules = prompt("rules", "metadata" if trusted else "context")
     return ModelRequest(
         instructions=f"{prompt('task', 'note')}\n{rules}",
         text="\n".join(lines),
-        schema={"type": "object", "properties": metadata_properties(question)},
+        schema={"type": "object", "properties": metadata_properties(question, trusted)},
         max_tokens=ANSWER_TOKENS,
         deadline=deadline,
     )
 
 
-def refused_lines(refused: Sequence[str]) -> list[str]:
-    """The lines that say what was wrong with an earlier answer."""
-    return [prompt("question", "again"), *(f"- {line}" for line in refused)] if refused else []
+def closing_lines(question: str, refused: Sequence[str]) -> list[str]:
+    """The question of this name, or what was wrong with an earlier answer to it."""
+    if not refused:
+        return [prompt("question", question)]
+    return [prompt("question", "again"), *(f"- {line}" for line in refused)]
 
 
 def offered_tags(question: MetadataQuestion) -> list[str]:
@@ -162,12 +163,11 @@ def offered_tags(question: MetadataQuestion) -> list[str]:
     return [f"Tags: {', '.join(tags)}"]
 
 
-def metadata_properties(question: MetadataQuestion) -> dict[str, Any]:
+def metadata_properties(question: MetadataQuestion, trusted: bool = True) -> dict[str, Any]:
     """The part of an answer's schema for the missing metadata."""
-    # Asked for nothing else, a weak model needs the frame that keeps it to a sentence; a good one
-    # writes "Mr. Voss" and would stumble over it.
-    alone = question.missing == ("context",)
-    context = {**text_schema(40, 200), "x-sentence": True} if alone else text_schema(20, 200)
+    # A weak model needs the frame that keeps it to a sentence; a good one writes "Mr. Voss" and
+    # would stumble over it.
+    context = text_schema(20, 200) if trusted else {**text_schema(40, 200), "x-sentence": True}
     properties = {
         "context": context,
         "keywords": list_schema(text_schema(2, 40), 7, 2),

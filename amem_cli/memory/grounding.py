@@ -171,9 +171,7 @@ def _form_fault(line: str, trusted: bool) -> str:
     if repeats_itself(line):
         return LOOPS
     if len(line) > LONGEST_CONTEXT:
-        return (
-            f"has {len(line)} characters, {LONGEST_CONTEXT} at most" if trusted else "is too long"
-        )
+        return f"is too long ({len(line)} characters, {LONGEST_CONTEXT} at most)"
     # A grammar that allows no more characters makes a model stop in the middle of a sentence.
     forced = not trusted and len(line) >= FORCED_STOP
     if not line.endswith(_ENDS) or line[:-1].endswith((" ", ",", "'")) or forced:

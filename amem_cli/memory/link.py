@@ -27,9 +27,9 @@ from amem_cli.memory.describe import (
     ANSWER_TOKENS,
     TITLE_BYTES,
     MetadataQuestion,
+    closing_lines,
     metadata_properties,
     offered_tags,
-    refused_lines,
 )
 from amem_cli.memory.evolve import (
     LONGEST_REASON,
@@ -157,7 +157,7 @@ def link_request(
         lines.append(fenced(metadata.text, _JOINT_BYTES))
     rules += ["changes"] if question.evolve else []
     kind = "links" if metadata is None else "joint"
-    lines += [*refused_lines(refused), prompt("question", kind)]
+    lines += closing_lines(kind, refused)
     return ModelRequest(
         instructions="\n".join(
             [prompt("task", "notes"), *(prompt("rules", each) for each in rules)]

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.models.ports import AnswerRejected
-from amem_cli.models.reply_schema import read_answer, to_gbnf, to_json_schema
+from amem_cli.models.reply_schema import (
+    read_answer,
+    read_parts,
+    to_gbnf,
+    to_json_schema,
+)
 from tests.fakes.language_model import random_value
+from tests.fuzz.strategies import json_values
 from tests.hypothesis_profiles import examples
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -265,3 +271,47 @@ def test_equal_parts_of_a_grammar_are_written_once() -> None:
     schema = {"type": "object", "properties": {"a": WORD, "b": WORD, "c": WORD}}
 
     assert to_gbnf(schema).count("{0,10}") == 1
+
+
+@given(SCHEMAS, st.integers())
+def test_of_an_answer_of_the_shape_all_parts_are_read(schema: dict[str, Any], seed: int) -> None:
+    value = random_value(schema, random.Random(seed))
+
+    assert read_parts(json.dumps(value), schema) == (value, ())
+
+
+@given(SCHEMAS, st.data())
+@examples(3)
+def test_of_any_json_the_parts_of_the_right_type_are_read(
+    schema: dict[str, Any], data: st.DataObject
+) -> None:
+    value = data.draw(json_values(tuple(schema["properties"])))
+    try:
+        parts, faults = read_parts(json.dumps(value), schema)
+    except AnswerRejected as rejected:
+        assert str(rejected).isprintable()
+        return
+    assert list(parts) == list(schema["properties"])
+    assert all(fault.isprintable() for fault in faults)
+    for name, of in schema["properties"].items():
+        if of["type"] == "array":
+            assert len(parts[name]) <= of["maxItems"]
+        elif of["type"] == "string":
+            assert isinstance(parts[name], str)
+
+
+def test_a_slip_costs_only_itself() -> None:
+    items = {"type": "object", "properties": {"note": {"type": "string", "maxLength": 9}}}
+    schema = {
+        "type": "object",
+        "properties": {
+            "context": {"type": "string", "maxLength": 9},
+            "links": {"type": "array", "items": items, "maxItems": 2},
+            "tags": {"type": "array", "items": {"type": "string", "maxLength": 9}, "maxItems": 2},
+        },
+    }
+    said = {"context": "x" * 20, "links": [{"note": "n1"}, "n2", {"note": "n3"}], "more": 1}
+    assert read_parts(json.dumps(said), schema) == (
+        {"context": "x" * 20, "links": [{"note": "n1"}], "tags": []},
+        ("links has 3 items, and only 2 count", "links[1] is not an object", "tags is missing"),
+    )
