@@ -125,7 +125,9 @@ class NoteQuestion:
             except ModelClosed:
                 raise
             except (BudgetSpent, ModelError) as error:
-                # What the first answer gave is paid for and good.
+                # What the first answer gave is paid for and good, if it gave anything.
+                if self.metadata is not None and answer.metadata == Metadata():
+                    raise
                 answer = replace(answer, remarks=(*answer.remarks, error.message))
             else:
                 use += mended.use
