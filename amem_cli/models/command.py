@@ -60,7 +60,9 @@ class CommandModel:
                 they may change their mind.
         """
         self._words = command_words(line, root, environment)
-        self.name = on_one_line(redacted(line, environment))[:MAX_NAME].strip()
+        # The journal names it, and travels with the vault: without the folders of this machine.
+        words = (Path(word).name if Path(word).is_absolute() else word for word in self._words)
+        self.name = redacted(" ".join(words), environment)[:MAX_NAME].strip()
         self._root = root
         self._environment = environment
         self._is_local = is_local
