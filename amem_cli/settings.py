@@ -38,9 +38,10 @@ class Settings:
         encoder_model: a sentence-transformers name or folder.
         search_reranker: a sentence-transformers CrossEncoder that reads the best hits again, by
             name or folder; empty: none.
-        llm_backend: `none`, `llama.cpp`, `openai` or `ollama`. If only a model is named, it is a
-            file, or one of the server that is named.
-        llm_model: a GGUF file for `llama.cpp` (empty: the bundled one), a model name for a server.
+        llm_backend: `none`, `llama.cpp`, `openai`, `ollama` or `command`. If only a model is named,
+            it is a file, or one of the server that is named.
+        llm_model: a GGUF file for `llama.cpp` (empty: the bundled one), a model name for a server,
+            the whole command line for `command`, such as `llm -m MODEL`.
         llm_sha256: digest that the GGUF file must have, hexadecimal; empty: any.
         llm_base_url: an OpenAI-compatible server, such as `http://127.0.0.1:11434/v1`.
         llm_threads: threads of the in-process model.
@@ -72,7 +73,7 @@ class Settings:
     notes_dir: str = "notes"
     encoder_model: str = "all-MiniLM-L6-v2"
     search_reranker: str = ""
-    llm_backend: str = _one_of("none", "llama.cpp", "openai", "ollama")
+    llm_backend: str = _one_of("none", "llama.cpp", "openai", "ollama", "command")
     llm_model: str = ""
     llm_sha256: str = ""
     llm_base_url: str = ""

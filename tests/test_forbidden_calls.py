@@ -63,6 +63,7 @@ MAY_WRITE = {
     "models/encoder_export.py": "an exported encoder or reranker, in the user's cache",
     "watch/watcher.py": "which machines watch a vault, in .amem/devices",
     "exchange/export_folder.py": "the folder that the user named for an export",
+    "models/command.py": "the temporary folder that a command works in",
     "models/download.py": "a model that is being fetched, in the user's data folder",
     "git/repository.py": "git's own index for a commit of named paths",
     "index/connection.py": "a temporary index where the vault's cannot be written",

@@ -48,7 +48,7 @@ def list_models(
         settings = workspace.settings
         shelf = models_at_hand(settings, os.environ)
         verdict = _verdict_line(settings)
-    file = settings.llm_model if settings.llm_backend == "llama.cpp" else ""
+        local = _said_to_be_local(settings, workspace.root)
     running = running_servers(expected_servers(os.environ)) if servers else []
     document = models_document(
         {
@@ -56,13 +56,37 @@ def list_models(
             "model": settings.llm_model or None,
             "base_url": _address(settings),
             "verdict": verdict or None,
-            "gone": bool(file) and not Path(file).expanduser().is_file(),
+            "local": local,
+            "gone": _is_gone(settings),
         },
         settings.encoder_model,
         shelf,
         running,
     )
     session.output.result(document, models_text(document))
+
+
+def _said_to_be_local(settings: Settings, root: Path) -> bool | None:
+    """Whether the user says of the command that it sends nothing away; None if it is none."""
+    from amem_cli.models.open import consented, local_command_subject
+
+    if settings.llm_backend != "command":
+        return None
+    return consented(root, local_command_subject(settings.llm_model), os.environ)
+
+
+def _is_gone(settings: Settings) -> bool:
+    """Whether the model's file or program is no longer on this machine."""
+    from amem_cli.models.command import names_program
+
+    name = settings.llm_model
+    if settings.llm_backend == "command":
+        return not names_program(name, os.environ)
+    return settings.llm_backend == "llama.cpp" and bool(name) and not _is_file(name)
+
+
+def _is_file(name: str) -> bool:
+    return Path(name).expanduser().is_file()
 
 
 def _address(settings: Settings) -> str | None:
@@ -87,14 +111,18 @@ def use(
         str,
         Argument(
             metavar="MODEL",
-            help="A downloaded model, a GGUF file, a model of a server, 'bundled' or 'none'.",
+            help="A downloaded model, a GGUF file, a model of a server, a command line in quotes,"
+            " 'bundled' or 'none'.",
         ),
     ],
     backend: Annotated[
-        Literal["llama.cpp", "openai", "ollama", "none"] | None,
+        Literal["llama.cpp", "openai", "ollama", "command", "none"] | None,
         Option(help="What runs the model. By default, amem finds out."),
     ] = None,
     base_url: Annotated[str, Option(help="Address of an OpenAI-compatible server.")] = "",
+    local: Annotated[
+        bool, Option("--local", help="The command sends nothing away from this machine.")
+    ] = False,
     encoder: Annotated[bool, Option("--encoder", help="Choose the encoder instead.")] = False,
 ) -> None:
     """Choose the language model (or encoder) of this vault.
@@ -102,11 +130,16 @@ def use(
     A server on another machine receives the texts of your notes. Choosing it allows that, for this
     vault on this machine. amem stores a file's digest and checks it before every use.
 
+    With --backend command, amem runs a program for each question, without a shell: the prompt on
+    its standard input, JSON on its standard output. Choosing it allows exactly this command line.
+    Private notes are kept from it, unless you say with --local that it sends nothing away.
+
     Examples:
 
         amem model use Qwen_Qwen3-4B-Q4_K_M
         amem model use ~/models/qwen3-4b-q4.gguf
         amem model use qwen3:4b --backend ollama
+        amem model use "llm -m gpt-5-mini --no-log" --backend command
         amem model use none
         amem model use intfloat/multilingual-e5-small --encoder
     """
@@ -122,8 +155,8 @@ def use(
                 changes = settings_of_model(name, backend, base_url, os.environ, progress)
             names = setting_keys()
             values: dict[str, Any] = {names[key]: value for key, value in changes.items()}
-            follows = _what_follows(Settings(**values), workspace.settings)
-        choose(workspace, changes)
+            follows = _what_follows(Settings(**values), workspace.settings, local=local)
+        choose(workspace, changes, local=local)
     if encoder:
         session.output.notice(AFTER_ENCODER)
     lines = [*(f"{key} = {value!r}" for key, value in changes.items()), *follows]
@@ -245,11 +278,13 @@ def test(
         raise typer.Exit(1)
 
 
-def _what_follows(chosen: Settings, limits: Settings) -> list[str]:
+def _what_follows(chosen: Settings, limits: Settings, *, local: bool) -> list[str]:
     """What to know after choosing a model that the vault's `limits` hold for, one line each."""
     if chosen.llm_backend == "none":
         return ["amem works without a language model."]
-    if chosen.llm_backend != "llama.cpp":
+    if chosen.llm_backend == "command":
+        lines = [_privacy_of_command(local)]
+    elif chosen.llm_backend != "llama.cpp":
         lines = [_privacy(chosen)]
     elif chosen.llm_model:
         lines = _memory(Path(chosen.llm_model), limits)
@@ -278,6 +313,16 @@ def _privacy(chosen: Settings) -> str:
     return (
         f"The texts of your notes go to {where}, except those with private: true."
         " To limit what you spend: amem config set llm.daily_tokens N"
+    )
+
+
+def _privacy_of_command(local: bool) -> str:
+    if local:
+        return "It gets the texts of your notes, the private ones too, as you say that it is local."
+    return (
+        "It gets the texts of your notes, except those with private: true; add --local if it sends"
+        " nothing away from this machine. To limit what you spend: amem config set"
+        " llm.daily_tokens N"
     )
 
 

@@ -202,8 +202,11 @@ def language_model_findings(
         return
     if model is None:
         return
-    # Opening it has only checked the user's consent; no server was contacted.
+    # Opening it has only checked the user's consent, and that a command's program is there; no
+    # server was contacted and no program run.
     model.close()
+    if settings.llm_backend == "command":
+        return
     url = server_url(settings, environment)
     fault = _unreachable(url)
     if fault:

@@ -59,8 +59,10 @@ class AgenticMemorySystem:
         model_name: the encoder, any sentence-transformers name or folder; None takes the vault's
             setting.
         llm_backend: `llama.cpp`, `openai` (any server that speaks its protocol; `vllm`, `sglang`
-            and `lmstudio` mean the same), `ollama` or `none`; None takes the vault's setting.
-        llm_model: a GGUF file or a server's model name; None takes the vault's setting.
+            and `lmstudio` mean the same), `ollama`, `command` or `none`; None takes the vault's
+            setting.
+        llm_model: a GGUF file, a server's model name, or a command line; None takes the vault's
+            setting.
         evo_threshold: has no effect, as nothing has to be consolidated here.
         api_key: the server's key; kept only in memory. Without it the environment's
             (`AMEM_API_KEY`, `OPENAI_API_KEY`), then the keyring's.

@@ -36,6 +36,8 @@ def settings_of_model(
 ) -> dict[str, str]:
     """The settings, by dotted key, of a model that is bundled, a file, pulled, or of a server.
 
+    A command line is taken as it is; `choose` checks it.
+
     Raises:
         UsageError: there is none of this name, or more than one.
         ModelError: the file is not a GGUF model.
@@ -43,6 +45,10 @@ def settings_of_model(
     """
     if name == "none" or backend == "none":
         return _settings("none")
+    if backend == "command":
+        if base_url:
+            raise UsageError("a command has no address", hint="Leave --base-url out.")
+        return _settings("command", name)
     if name == "bundled":
         return _settings("llama.cpp")
     if backend in ("openai", "ollama") or base_url:
@@ -90,6 +96,7 @@ def _local(name: str, store: ModelStore, progress: Transferred) -> dict[str, str
 
 
 def _of_a_server(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    from amem_cli.models.command import names_program
     from amem_cli.models.openai_server import expected_servers, running_servers
 
     running = running_servers(expected_servers(environment))
@@ -101,9 +108,11 @@ def _of_a_server(name: str, environment: Mapping[str, str]) -> dict[str, str]:
         raise UsageError(f"{name} is on more than one server", hint=f"Name one: --base-url {urls}")
     if recommended(name) is not None or isinstance(source_of(name), HubModel):
         raise UsageError(f"{name} is not on this machine", hint=f"amem model pull {name}")
+    hint = "amem model list shows all; --base-url URL names a server."
+    if names_program(name, environment):
+        hint = "If that is a program to run, add --backend command."
     raise UsageError(
-        f"no downloaded model and no server on this machine has the name {name!r}",
-        hint="amem model list shows all; --base-url URL names a server.",
+        f"no downloaded model and no server on this machine has the name {name!r}", hint=hint
     )
 
 

@@ -1,8 +1,9 @@
 """Opens the models that the settings name, as far as the user of this machine allows.
 
 A vault comes with settings of its own, which others may have written: they alone must neither send
-notes to a server, nor download a model, nor run one that the vault brings. What the user chose on
-this machine is kept outside of the vault. So is the count of the tokens that a day may cost.
+notes to a server, nor download a model, nor run a program or a model that the vault brings. What
+the user chose on this machine is kept outside of the vault. So is the count of the tokens that a
+day may cost.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from amem_cli.errors import BudgetSpent, SettingsError
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
 if TYPE_CHECKING:
@@ -51,7 +54,8 @@ def open_model(
 
     Raises:
         SettingsError: the settings are incomplete, would send notes to another machine without
-            the user's own choice on this one, or would run a model that the vault itself brings.
+            the user's own choice on this one, or would run a program, or a model of the vault's
+            own, without it.
         ModelError: there is no such model.
     """
     if settings.llm_backend == "none":
@@ -74,6 +78,8 @@ def open_model(
             memory_limit_mb=settings.llm_memory_mb,
             sha256=settings.llm_sha256 or None,
         )
+    if settings.llm_backend == "command":
+        return _open_command(settings, root, origin, environment, notify)
     from amem_cli.models.http import host_of
     from amem_cli.models.openai_server import OpenAIServerModel
 
@@ -97,6 +103,30 @@ def open_model(
     if notify is not None and not told and (model.is_remote or from_variable):
         by = f" ({ADDRESS_VARIABLES[settings.llm_backend]})" if from_variable else ""
         notify(f"texts go to {settings.llm_model} at {urlsplit(url).netloc}{by}")
+    return model
+
+
+def _open_command(
+    settings: Settings,
+    root: Path,
+    origin: Mapping[str, str],
+    environment: Mapping[str, str],
+    notify: Callable[[str], None] | None,
+) -> LanguageModel:
+    from amem_cli.models.command import CommandModel
+
+    line = settings.llm_model
+    told = consented(root, command_subject(line), environment)
+    own = all(origin.get(key) in OWN_LAYERS for key in ("llm.backend", "llm.model"))
+    if line.strip() and not (told or own):
+        raise SettingsError(
+            f"this vault's settings would run a program: {on_one_line(line)[:200]}",
+            hint='If you want that on this machine: amem model use "COMMAND" --backend command.',
+        )
+    is_local = partial(consented, root, local_command_subject(line), environment)
+    model = CommandModel(line, root, environment, is_local=is_local)
+    if notify is not None and not told and model.is_remote:
+        notify(f"texts go to the program {model.name}")
     return model
 
 
@@ -166,6 +196,16 @@ def consent_subject(url: str, model: str) -> str:
     return f"{url} {model}" if runs_elsewhere(model) else url
 
 
+def command_subject(line: str) -> str:
+    """The same for a program: the whole command line, to the letter."""
+    return f"command {line}"
+
+
+def local_command_subject(line: str) -> str:
+    """What a user says of a program that sends nothing away from this machine."""
+    return f"local command {line}"
+
+
 def encoder_subject(encoder: str) -> str:
     """The same for the download of an encoder."""
     return f"encoder {encoder}"
@@ -181,6 +221,14 @@ def give_consent(root: Path, subject: str, environment: Mapping[str, str]) -> No
     consent = [str(root), subject]
     others = [other for other in _consents(environment) if other != consent]
     write_state(user_state_folder(environment) / CONSENTS_FILE, [*others, consent])
+
+
+def withdraw_consent(root: Path, subject: str, environment: Mapping[str, str]) -> None:
+    """Forget that they agreed, if they did; raises `SettingsError` if that cannot be written."""
+    consents = _consents(environment)
+    others = [other for other in consents if other != [str(root), subject]]
+    if others != consents:
+        write_state(user_state_folder(environment) / CONSENTS_FILE, others)
 
 
 def _consents(environment: Mapping[str, str]) -> list[list[str]]:
@@ -258,7 +306,12 @@ class BudgetedModel:
         self._model = model
         self._ledger = ledger
         self._limit = limit
-        self.name, self.is_remote, self.close = model.name, model.is_remote, model.close
+        self.name, self.close = model.name, model.close
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the text leaves this machine; what a user says of a program may change."""
+        return self._model.is_remote
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; raises `BudgetSpent` if no tokens are left."""

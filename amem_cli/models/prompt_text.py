@@ -29,6 +29,10 @@ _ASCII_WORD = re.compile(r"[A-Za-z]+")
 _ASCII_SIGN = re.compile(r"[!-@\[-`{-~\n]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _LETTERS_A_TOKEN = 4
+# Chat templates read these as the end of a turn.
+_CONTROL_STRINGS = (
+    "<| <｜ [INST] [/INST] <<SYS>> <</SYS>> <start_of_turn> <end_of_turn> <s> </s> <bos> <eos>"
+)
 FENCE = '"""'
 MOST_READ = 20
 
@@ -73,6 +77,16 @@ def quote_as_data(text: str, limit: int) -> str:
     )
     data = _BLANK_LINES.sub("\n", "\n".join(lines)).strip()
     return data.encode("utf-8")[:limit].decode("utf-8", "ignore")
+
+
+def without_control_strings(text: str) -> str:
+    """Text that is only data, with a blank in all that a chat template reads as its own.
+
+    A server or program may turn such strings into control tokens wherever they occur.
+    """
+    for control in _CONTROL_STRINGS.split():
+        text = text.replace(control, f"{control[0]} {control[1:]}")
+    return text.replace("|>", "| >")
 
 
 def quote_line(text: str, limit: int) -> str:

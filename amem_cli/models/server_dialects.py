@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.models.prompt_text import without_control_strings
 from amem_cli.models.reply_schema import to_json_schema
 
 COMPLETE_REASONS = frozenset({"stop", "eos_token"})
@@ -23,12 +24,6 @@ MAX_TOKENS_COUNTED = 100_000_000
 # No window is so small that so few words would be cut.
 LEAST_WORDS = 250
 WINDOW_COMPLAINTS = ("context length", "context size", "context window")
-
-# Chat templates read these as the end of a turn. A server may turn them into control tokens
-# wherever they occur, so they are broken up by a blank in text that is only data.
-_CONTROL_STRINGS = (
-    "<| <｜ [INST] [/INST] <<SYS>> <</SYS>> <start_of_turn> <end_of_turn> <s> </s> <bos> <eos>"
-)
 
 
 class ReplyUnusable(Exception):
@@ -190,11 +185,9 @@ def _chat(
         )
     # Lone surrogates have no UTF-8, which the server would refuse.
     text = request.text.encode("utf-8", "replace").decode("utf-8")
-    for control in _CONTROL_STRINGS.split():
-        text = text.replace(control, f"{control[0]} {control[1:]}")
     messages = [
         {"role": "system", "content": instructions},
-        {"role": "user", "content": text.replace("|>", "| >")},
+        {"role": "user", "content": without_control_strings(text)},
     ]
     return {"model": model, "messages": messages, "stream": False}, schema
 

@@ -77,8 +77,12 @@ def models_text(document: dict[str, Any]) -> str:
         lines.append(f"                at {model['base_url']}")
     if model["verdict"]:
         lines.append(f"                {model['verdict']}")
+    if model["local"] is not None:
+        where = "sends nothing away, as you say" if model["local"] else "gets no private notes"
+        lines.append(f"                {where}")
     if model["gone"]:
-        lines.append("                the file is gone: amem model use FILE, or bundled")
+        what = "file" if model["local"] is None else "program"
+        lines.append(f"                the {what} is gone: amem model use FILE, or bundled")
     lines += [f"encoder:        {document['encoder']}", "", "on this machine"]
     for each in document["available"]:
         mark = "*" if each["in_use"] else " "

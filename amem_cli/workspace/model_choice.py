@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amem_cli.errors import UsageError
 from amem_cli.memory.outcome import ModelTrust
 from amem_cli.memory.trust import asked_for, least_plausible
 from amem_cli.models.open import server_url
@@ -29,17 +30,28 @@ MOST_KEPT = 200
 KINDS = ("fit", "usable", "unfit")
 
 
-def choose(workspace: Workspace, changes: Mapping[str, Value | None]) -> None:
+def choose(
+    workspace: Workspace, changes: Mapping[str, Value | None], *, local: bool = False
+) -> None:
     """Change settings of the vault as its user: all of them, or none.
 
-    Choosing a model here allows its download, or its server to get notes; the settings of a vault
-    that was cloned must not.
+    Choosing a model here allows its download, or its server to get notes, or its command to run
+    and to get them; the settings of a vault that was cloned must not.
 
     Args:
         changes: new values by dotted key, None for the default; a language model's backend, name
             and address together.
+        local: the user says that the command sends no text away from this machine.
     """
-    from amem_cli.models.open import consent_subject, encoder_subject, give_consent, usual_url
+    from amem_cli.models.open import (
+        command_subject,
+        consent_subject,
+        encoder_subject,
+        give_consent,
+        local_command_subject,
+        usual_url,
+        withdraw_consent,
+    )
     from amem_cli.vault.settings_file import write_values
 
     # Before consent is given or anything is written.
@@ -52,6 +64,18 @@ def choose(workspace: Workspace, changes: Mapping[str, Value | None]) -> None:
         if changes.get(key) is not None
     ]
     backend = changes.get("llm.backend")
+    if local and backend != "command":
+        raise UsageError("--local is said of a command", hint="Add --backend command.")
+    if backend == "command" and "llm.model" in changes:
+        from amem_cli.models.command import command_words
+
+        line = str(changes["llm.model"])
+        command_words(line, workspace.root, workspace.environment)
+        subjects.append(command_subject(line))
+        if local:
+            subjects.append(local_command_subject(line))
+        else:
+            withdraw_consent(workspace.root, local_command_subject(line), workspace.environment)
     if backend in ("openai", "ollama") and "llm.model" in changes:
         url = str(changes["llm.base_url"]) or usual_url(str(backend), workspace.environment)
         subjects.append(consent_subject(url, str(changes["llm.model"])))
@@ -112,9 +136,12 @@ class StoredVerdict:
 
 
 def model_subject(settings: Settings, environment: Mapping[str, str]) -> str:
-    """What a verdict is about: a file by its digest (or size and time), or a server's model."""
+    """What a verdict is about: a file by its digest (or size and time), a server's model, or a
+    command line."""
     if settings.llm_backend == "none":
         return ""
+    if settings.llm_backend == "command":
+        return f"command {settings.llm_model}"
     if settings.llm_backend != "llama.cpp":
         return f"server {server_url(settings, environment)} {settings.llm_model}"
     if not settings.llm_model:

@@ -1,0 +1,282 @@
+"""A language model behind a command line: the prompt on standard input, JSON on standard output.
+
+The program is one that a person chose, such as `llm -m MODEL` or a script of their own. What it
+writes is no more trusted than what a server sends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from amem_cli.data import lines, table
+from amem_cli.errors import ModelClosed, ModelError, SettingsError
+from amem_cli.language.safe_text import holds_secret, on_one_line, redacted
+from amem_cli.models.find_json import find_answer, without_terminal_codes
+from amem_cli.models.http import FAILURES_IN_A_ROW, REST_SECONDS, FailureBreaker
+from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.models.program_run import MAX_OUTPUT_BYTES, ProgramRun, RunResult
+from amem_cli.models.prompt_text import estimated_tokens, without_control_strings
+from amem_cli.models.reply_schema import MAX_ANSWER_CHARACTERS, to_json_schema
+from amem_cli.settings import ENVIRONMENT_PREFIX
+
+MAX_LINE = 2_000
+MAX_NAME = 80
+MAX_REASON = 200
+USE_HINT = 'Such as: amem model use "llm -m MODEL" --backend command'
+# Programs that know them write neither colours nor progress bars.
+_PLAIN_OUTPUT = {"TERM": "dumb", "NO_COLOR": "1"}
+
+
+class CommandModel:
+    """Runs a program for each request; one at a time, callers wait for each other.
+
+    After three failures in a row it is not run for a minute.
+    """
+
+    def __init__(
+        self,
+        line: str,
+        root: Path,
+        environment: Mapping[str, str],
+        *,
+        is_local: Callable[[], bool] = lambda: False,
+        rest_seconds: float = REST_SECONDS,
+    ) -> None:
+        """Name the program; it is not run yet. Raises `SettingsError` as `command_words` does.
+
+        Args:
+            root: the vault, which the program is kept out of.
+            is_local: whether the user says that texts stay on this machine; asked each time, as
+                they may change their mind.
+        """
+        self._words = command_words(line, root, environment)
+        # The journal names it, and travels with the vault: without the folders of this machine.
+        words = (Path(word).name if Path(word).is_absolute() else word for word in self._words)
+        self.name = redacted(" ".join(words), environment)[:MAX_NAME].strip()
+        self._root = root
+        self._environment = environment
+        self._is_local = is_local
+        self._breaker = FailureBreaker(rest_seconds)
+        self._run: ProgramRun | None = None
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the text leaves this machine, as far as amem knows."""
+        return not self._is_local()
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Run the program once; tokens are estimated.
+
+        An output without JSON is an answer that cannot be read, so that the question is asked
+        again.
+        """
+        with self._lock:
+            self._closed.clear()
+            if self._breaker.is_open:
+                raise ModelError(
+                    f"{self.name} failed {FAILURES_IN_A_ROW} times in a row and is not run",
+                    hint="It is tried again in a minute. amem model test shows what is wrong.",
+                )
+            try:
+                answer = self._ask(request)
+            except ModelClosed:
+                raise
+            except ModelError:
+                self._breaker.failed()
+                raise
+            self._breaker.reset()
+            return answer
+
+    def close(self) -> None:
+        """End the program, also in the middle of an answer; a later request runs it again."""
+        self._closed.set()
+        run = self._run
+        if run is not None:
+            run.kill()
+        # Until the program's folder is gone too.
+        with self._lock:
+            pass
+
+    def _ask(self, request: ModelRequest) -> ModelAnswer:
+        prompt = prompt_of(request)
+        started = time.monotonic()
+        result = self._result(prompt, request.deadline)
+        output = result.output.decode("utf-8", "replace")
+        found = find_answer(output, list(request.schema["properties"]))
+        return ModelAnswer(
+            text=output[-MAX_ANSWER_CHARACTERS:] if found is None else found,
+            complete=True,
+            prompt_tokens=estimated_tokens(prompt),
+            answer_tokens=estimated_tokens(output),
+            seconds=time.monotonic() - started,
+        )
+
+    def _result(self, prompt: str, seconds: float) -> RunResult:
+        """Run the program; raises `ModelError` unless it ends by itself with status 0."""
+        with _empty_folder(self._root) as folder:
+            try:
+                run = ProgramRun(
+                    self._words,
+                    prompt.encode("utf-8", "replace"),
+                    folder,
+                    program_environment(self._environment),
+                )
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or type(error).__name__
+                raise ModelError(
+                    f"{self.name} cannot be started: {reason}", hint="Is it a program?"
+                ) from None
+            self._run = run
+            try:
+                # Closed in the instant before there was a program to end.
+                if self._closed.is_set():
+                    run.kill()
+                result = run.finish(seconds)
+            finally:
+                self._run = None
+        if self._closed.is_set():
+            raise ModelClosed(f"{self.name} was closed in the middle of an answer")
+        fault, hint = self._fault(result, seconds)
+        if fault:
+            raise ModelError(f"{self.name} {fault}", hint=hint)
+        return result
+
+    def _fault(self, result: RunResult, seconds: float) -> tuple[str, str]:
+        """Why a run gave no answer, and what may help; empty if it gave one."""
+        if result.is_flood:
+            return f"wrote more than {MAX_OUTPUT_BYTES // 2**20} MiB and was ended", USE_HINT
+        if result.is_overdue:
+            limit = f"within {seconds:.0f} s" if seconds >= 1 else "in time"
+            return f"did not answer {limit} and was ended", "llm.deadline_seconds gives it longer."
+        if result.status:
+            error = redacted(without_terminal_codes(result.last_error), self._environment)
+            reason = f": {on_one_line(error)[:MAX_REASON]}" if error else ""
+            return f"ended with status {result.status}{reason}", "Try it by hand with a short text."
+        return "", ""
+
+
+def command_words(line: str, root: Path, environment: Mapping[str, str]) -> list[str]:
+    """The path of the program that a command line names, and its arguments.
+
+    No shell reads the line: it is split at blanks, outside of quotes, and `~/` at the beginning of
+    a word is the home folder.
+
+    Raises:
+        SettingsError: it cannot be read, holds a key, names no program of this machine, or leads
+            into the vault, where others may write.
+    """
+    if not line.strip():
+        raise SettingsError("no command line is named for the language model", hint=USE_HINT)
+    if len(line) > MAX_LINE or not line.isprintable():
+        raise SettingsError("the command line is too long or more than one line", hint=USE_HINT)
+    if holds_secret(line):
+        raise SettingsError(
+            "the command line holds what looks like a key",
+            hint="Put it where the program looks for it, such as its variable or its own settings.",
+        )
+    try:
+        words = shlex.split(line, posix=os.name != "nt")
+    except ValueError as error:
+        raise SettingsError(f"the command line cannot be read: {error}", hint=USE_HINT) from None
+    words = [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
+    program = _program(words[0], environment)
+    for word in (program, *words[1:]):
+        if _leads_into(root, word):
+            raise SettingsError(
+                f"the command line names a file in the vault: {on_one_line(word)}",
+                hint="Move it out of the vault: whoever changes the vault could change it.",
+            )
+    return [program, *words[1:]]
+
+
+def names_program(line: str, environment: Mapping[str, str]) -> bool:
+    """Whether the first word of a text is a program of this machine."""
+    try:
+        words = shlex.split(line)
+        return bool(words) and bool(_program(words[0], environment))
+    except (SettingsError, ValueError):
+        return False
+
+
+def _program(word: str, environment: Mapping[str, str]) -> str:
+    if Path(word).name != word and not Path(word).is_absolute():
+        raise SettingsError(
+            f"the program {on_one_line(word)} has no full path",
+            hint="Name it by its full path, or by its name alone if it is on PATH.",
+        )
+    found = shutil.which(word, path=_search_path(environment))
+    if found is None:
+        raise SettingsError(
+            f"there is no program {on_one_line(word)!r}",
+            hint="Install it, or name it by its full path.",
+        )
+    return found
+
+
+def _search_path(environment: Mapping[str, str]) -> str:
+    """`PATH` without entries that mean another folder wherever one stands."""
+    places = environment.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(place for place in places if Path(place).is_absolute())
+
+
+def _leads_into(root: Path, word: str) -> bool:
+    """Whether a word, or what it gives an option behind `=`, is a path in the vault."""
+    real_root = os.path.realpath(root)
+    for text in (word, word.partition("=")[2]):
+        path = Path(text).expanduser() if text.startswith("~/") else Path(text)
+        if path.is_absolute() and (
+            path.is_relative_to(root) or Path(os.path.realpath(path)).is_relative_to(real_root)
+        ):
+            return True
+    return False
+
+
+def program_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a program gets: those of `data/command_environment.txt`, no others."""
+    patterns = lines("command_environment.txt")
+    passed = {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(ENVIRONMENT_PREFIX)
+        and any(fnmatchcase(name, pattern) for pattern in patterns)
+    }
+    return {**passed, "PATH": _search_path(environment), **_PLAIN_OUTPUT}
+
+
+def prompt_of(request: ModelRequest) -> str:
+    """What the program reads: instructions, text, and the form of the answer."""
+    schema = json.dumps(to_json_schema(request.schema), ensure_ascii=False)
+    form: str = table("prompts.toml")["command"]["form"]
+    text = without_control_strings(request.text)
+    return f"{request.instructions}\n\n{text}\n\n{form}\n{schema}\n"
+
+
+@contextlib.contextmanager
+def _empty_folder(root: Path) -> Iterator[Path]:
+    """A folder to work in that is apart from the vault and goes with everything in it."""
+    if _leads_into(root, tempfile.gettempdir()):
+        raise ModelError(
+            "the folder for temporary files lies in the vault", hint="Let TMPDIR name another one."
+        )
+    try:
+        folder = tempfile.mkdtemp(prefix="amem-command-")
+    except OSError as error:
+        raise ModelError(
+            f"no temporary folder can be made: {error.strerror}", hint="Check the disk and TMPDIR."
+        ) from None
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
