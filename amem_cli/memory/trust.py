@@ -240,7 +240,7 @@ def verdict_on(results: Sequence[CaseResult]) -> Verdict:
     if useless:
         return Verdict(
             "unfit",
-            f"unfit: amem will not ask it, for {useless}",
+            f"unfit: amem will not ask it ({useless})",
             "Choose another model (amem model list), or none: the analyzer does the work alone.",
         )
     short = _shortcomings(figures, alone=all(one.alone for one in results))
@@ -255,7 +255,7 @@ def verdict_on(results: Sequence[CaseResult]) -> Verdict:
         role = "The analyzer writes the rest."
     return Verdict(
         "usable",
-        f"usable: amem will ask it for contexts alone, for {'; '.join(short)}",
+        f"usable: amem will ask it for contexts alone ({'; '.join(short)})",
         f"{role} A larger model may do more: amem model list.",
     )
 
@@ -279,7 +279,7 @@ def reason_for_none(results: Sequence[CaseResult], cases: int) -> tuple[str, str
 def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
     faults = [one.fault for one in results if one.fault]
     if figures.valid.value < LEAST_VALID_OF_ALL:
-        return f"only {figures.valid} answers had the asked form ({faults[-1]})"
+        return f"only {figures.valid} answers had the asked form: {faults[-1]}"
     spoke = figures.about.hits or figures.found.hits
     return "" if spoke else "none of its answers was about the notes"
 
@@ -287,7 +287,7 @@ def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
     if not alone:
         right = f"of contexts alone, {figures.contexts} are right"
-        return [f"asked for all at once it got nothing right; {right}"]
+        return [f"asked for all at once, it got nothing right; {right}"]
     shares = ((name, getattr(figures, share), least) for name, share, least in _REQUIRED)
     return [f"only {share} {name}" for name, share, least in shares if share.value < least]
 
