@@ -36,7 +36,7 @@ CONTEXTS = {
         ["Fallrohr", "Dachrinne"],
     ),
     "Eye test moved to June": (
-        "The eye test with Dr. Amin is on 12 June at eight and not on 4 May.",
+        "As the practice is rebuilt in May, the eye test with Dr. Amin takes place on 12 June.",
         ["eye test", "Dr. Amin"],
     ),
     "Rye bread keeps a week in linen": (
