@@ -63,7 +63,7 @@ class SideResult:
         changed_links: links between older notes that it would update or remove.
         refused: parts of its answers that did not pass the checks, one line each.
         failure: why there was no answer; the rest is empty then.
-        model: who did it; the analyzer if no model was asked.
+        model: who did it, or failed; the analyzer if no model was asked.
     """
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -180,17 +180,19 @@ class Comparison:
         places: Mapping[str, Place],
     ) -> SideResult:
         if _is_given_up(before):
-            return SideResult(failure=before[-1].failure)
+            return before[-1]
         try:
             return _Analysis(self.ports, self.encoder, side, places).of(note)
         except BudgetSpent:
             raise
         except ModelError as error:
-            return SideResult(failure=error.message)
+            assert side.model is not None
+            return SideResult(failure=error.message, model=side.model.name)
 
 
 def _is_given_up(results: Sequence[SideResult]) -> bool:
-    last = [each.failure for each in results[-FAILURES_IN_A_ROW:]]
+    # A note that cannot be read is no failure of the model.
+    last = [each.failure and each.model for each in results[-FAILURES_IN_A_ROW:]]
     return len(last) == FAILURES_IN_A_ROW and all(last)
 
 

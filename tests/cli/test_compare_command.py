@@ -174,6 +174,34 @@ def test_a_model_that_fails_is_not_asked_to_the_end_and_the_other_one_is(
     assert "no answer: " in amem("compare", named(one), "none", JUDO.title).out
 
 
+def test_a_note_that_cannot_be_processed_is_no_failure_of_the_model(
+    notes: Path, amem: Program, servers: tuple[ChatServer, ChatServer]
+) -> None:
+    one, _ = servers
+    names = [f"Conflict {number}" for number in range(3)]
+    for name in names:
+        write_note(notes, f"{name}.md", "<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\n")
+    done = amem("compare", named(one), "none", *names, FERRY.title, "--json")
+    assert done.code == 0
+    assert [side["failed"] for side in done.json["sides"]] == [3, 3]
+    assert "merge conflict" in done.json["notes"][0]["results"][0]["failure"]
+    assert done.json["notes"][3]["results"][0]["context"]
+
+
+def test_the_price_in_the_settings_tells_what_a_note_costs(
+    notes: Path, amem: Program, servers: tuple[ChatServer, ChatServer]
+) -> None:
+    one, _ = servers
+    prices = {"AMEM_LLM_PRICE_INPUT": "2", "AMEM_LLM_PRICE_OUTPUT": "10"}
+    words = ("compare", named(one), "none", FERRY.title)
+    assert amem(*words, "--json", **prices).json["sides"][0]["cost_per_note"] is None
+    # The price is that of the model that the vault uses.
+    chosen = {**prices, "AMEM_LLM_MODEL": "test-model"}
+    sides = amem(*words, "--json", **chosen).json["sides"]
+    assert sides[0]["cost_per_note"] == pytest.approx((400 * 2 + 100 * 10) / 1e6)
+    assert "cost a note" in amem(*words, **chosen).out
+
+
 def test_a_model_elsewhere_needs_consent_and_gets_no_private_note(
     notes: Path, amem: Program
 ) -> None:
