@@ -171,6 +171,10 @@ COMMANDS_BY_USE = {
     },
     "Set up": {
         "model": ("model", "Manage the language model and the encoder of a vault."),
+        "compare": (
+            "compare",
+            "Compare two models on your own notes, side by side; nothing is written.",
+        ),
         "config": ("config", "Read and change settings of the vault or the user."),
         "mcp": ("mcp", "Serve the vault to an agent over the Model Context Protocol (stdio)."),
     },

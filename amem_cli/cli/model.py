@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
 
 from amem_cli.cli.config import AFTER_ENCODER
-from amem_cli.cli.session import session_of
-from amem_cli.errors import AmemError, UsageError
+from amem_cli.cli.session import Session, session_of
+from amem_cli.errors import EXIT_NOT_FOUND, AmemError, UsageError
 from amem_cli.settings import Settings, setting_keys
 from amem_cli.terminal.output import size
+
+if TYPE_CHECKING:
+    from amem_cli.memory.trial import ModelReport
+
+TEST_SECONDS = 60.0
 
 model = typer.Typer(
     name="model",
@@ -124,6 +129,10 @@ def use(
         bool, Option("--local", help="The command sends nothing away from this machine.")
     ] = False,
     encoder: Annotated[bool, Option("--encoder", help="Choose the encoder instead.")] = False,
+    test: Annotated[
+        bool | None,
+        Option("--test/--no-test", help="Test it at once. By default, a terminal asks."),
+    ] = None,
 ) -> None:
     """Choose the language model (or encoder) of this vault.
 
@@ -141,27 +150,53 @@ def use(
         amem model use qwen3:4b --backend ollama
         amem model use "llm -m gpt-5-mini --no-log" --backend command
         amem model use none
+        amem model use bundled --test
         amem model use intfloat/multilingual-e5-small --encoder
     """
     from amem_cli.models.named import settings_of_model
+    from amem_cli.terminal.models import report_document, show_report
     from amem_cli.terminal.progress import transfer_progress
     from amem_cli.workspace.model_choice import choose
 
     session = session_of(context)
-    changes, follows = {"encoder.model": name}, list[str]()
+    changes, follows, tested = {"encoder.model": name}, list[str](), ""
     with session.workspace(sync=False) as workspace:
         if not encoder:
             with transfer_progress(session.output) as progress:
                 changes = settings_of_model(name, backend, base_url, os.environ, progress)
             names = setting_keys()
             values: dict[str, Any] = {names[key]: value for key, value in changes.items()}
-            follows = _what_follows(Settings(**values), workspace.settings, local=local)
+            chosen = Settings(**values)
+            tested = _verdict_line(chosen)
+            follows = _what_follows(chosen, workspace.settings, local=local)
         choose(workspace, changes, local=local)
     if encoder:
         session.output.notice(AFTER_ENCODER)
     lines = [*(f"{key} = {value!r}" for key, value in changes.items()), *follows]
-    document: dict[str, Any] = {**changes, "next": follows}
-    session.output.result(document, "\n".join(lines))
+    if not session.output.as_json:
+        session.output.plain("\n".join(lines))
+    is_model = changes.get("llm.backend", "none") != "none"
+    if test is None:
+        test = is_model and not tested and _is_test_wanted(session)
+    report = _report(session) if test and is_model else None
+    if session.output.as_json:
+        tested_now = None if report is None else report_document(report)
+        session.output.json_line({**changes, "next": follows, "test": tested_now}, indent=2)
+    elif report is not None:
+        session.output.plain("")
+        show_report(session.output.console(), report)
+    _end_by_verdict(report)
+
+
+def _is_test_wanted(session: Session) -> bool:
+    """Ask, if there is a person to answer."""
+    from amem_cli.cli.files import ask_key, on_terminal
+
+    output = session.output
+    # The question is a notice, and --quiet prints none.
+    if output.as_json or output.quiet or not on_terminal():
+        return False
+    return ask_key(output, "Test it now? It takes about a minute [Y/n]", "yn\r\n") != "n"
 
 
 @model.command()
@@ -251,31 +286,47 @@ def test(
     seconds: Annotated[
         float,
         Option(min=5, max=3600, help="Time limit for the language model, including loading it."),
-    ] = 60.0,
+    ] = TEST_SECONDS,
 ) -> None:
-    """Test the models, and find out whether the language model is fit for this work.
+    """Test the models: find out in a minute what the language model is good for.
 
     The model writes metadata, links and changes for a few sample notes, as it would for yours, and
     must pass the same checks. amem stores the verdict, which decides what it asks the model for
-    from then on: everything, only the context, or nothing.
+    from then on: everything, only the context, or nothing. Exits with 1 if the model is unfit, or
+    if there is no verdict because the time was over or the model could not be asked; a former
+    verdict stays then.
 
     Examples:
 
         amem model test
         amem model test --seconds 300
     """
-    from amem_cli.terminal.models import report_document, report_text
-    from amem_cli.workspace.model_choice import report_on_models
+    from amem_cli.terminal.models import report_document, show_report
 
     session = session_of(context)
+    report = _report(session, seconds)
+    session.output.result(
+        lambda: report_document(report), lambda console: show_report(console, report)
+    )
+    _end_by_verdict(report)
+
+
+def _report(session: Session, seconds: float = TEST_SECONDS) -> ModelReport:
+    from amem_cli.workspace.model_choice import report_on_models
+
     with (
-        session.workspace(sync=False) as workspace,
+        session.workspace() as workspace,
         session.output.progress("testing the models", on_first_call=True) as progress,
     ):
-        report = report_on_models(workspace, seconds, progress)
-    session.output.result(report_document(report), report_text(report))
-    if report.verdict is not None and report.verdict.kind == "unfit":
-        raise typer.Exit(1)
+        return report_on_models(workspace, seconds, progress)
+
+
+def _end_by_verdict(report: ModelReport | None) -> None:
+    """Exit with 1 if the model that was tested is not known to be of use."""
+    if report is None or not report.model:
+        return
+    if report.verdict is None or report.verdict.kind == "unfit":
+        raise typer.Exit(EXIT_NOT_FOUND)
 
 
 def _what_follows(chosen: Settings, limits: Settings, *, local: bool) -> list[str]:

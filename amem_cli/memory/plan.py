@@ -75,14 +75,15 @@ def owned_link(index: MemoryIndex, note: Note, owned: Provenance, target: str) -
             texts = [text for text in note.links if text == record.text] or [
                 text
                 for text in note.links
-                if not is_worded(text) and _target_of(text, note.path, index) == target
+                if not is_worded(text) and target_of(text, note.path, index) == target
             ]
             if len(texts) == 1:
                 return replace(record, path=target, text=texts[0])
     return None
 
 
-def _target_of(text: str, source: str, index: MemoryIndex) -> str | None:
+def target_of(text: str, source: str, index: MemoryIndex) -> str | None:
+    """Path of the note that a link in another (by path) leads to; None if it leads to none."""
     link = parse_link(text)
     return resolve(link.target, source, index.names) if link is not None else None
 
@@ -213,7 +214,7 @@ class ProcessPlan:
 
     def _link(self) -> list[NewLink]:
         note, step = self.note.note, self._analysis.linking
-        present = {_target_of(text, note.path, self._ports.index) for text in note.links}
+        present = {target_of(text, note.path, self._ports.index) for text in note.links}
         made, records = self._recorded(step.links, present)
         texts = [record.text for record in records]
         reason = f"linked to {len(texts)} older note{'s' if len(texts) != 1 else ''}"
@@ -224,7 +225,7 @@ class ProcessPlan:
     def _suggest(self) -> list[NewLink]:
         """What may belong together, but is not linked in either direction, in the text neither."""
         note, index = self.note.note, self._ports.index
-        linked = {_target_of(text, note.path, index) for text in note.links}
+        linked = {target_of(text, note.path, index) for text in note.links}
         linked |= {path for path, _ in index.links.outgoing(note.path)}
         linked |= {path for path, _ in index.links.incoming(note.path)}
         found, records = self._recorded(self._analysis.linking.suggested, linked, MOST_SUGGESTED)
@@ -253,7 +254,7 @@ class ProcessPlan:
     def _update_neighbours_links(self) -> list[ChangedLink]:
         """Update links of the notes that this one is linked with."""
         linking, note, index = self._analysis.linking, self.note.note, self._ports.index
-        linked = {_target_of(text, note.path, index) for text in note.links} - {note.path}
+        linked = {target_of(text, note.path, index) for text in note.links} - {note.path}
         changed = []
         for source in dict.fromkeys(update.source for update in linking.link_changes):
             if source not in linked:

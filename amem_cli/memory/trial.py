@@ -34,14 +34,15 @@ from amem_cli.memory.trust import (
     figures_of,
     is_hopeless,
     is_lost,
+    reason_for_none,
     verdict_on,
 )
 from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
 from amem_cli.notes.note import METADATA_FIELDS, Note
 
 # The verdict on a model holds for one set of cases; a change of them takes another name.
-TRIAL = "trial-2"
-VOCABULARY = ("baking", "garden", "health", "home", "travel", "work", "databases", "books")
+TRIAL = "trial-3"
+VOCABULARY = ("baking", "garden", "health", "home", "travel", "work", "sports", "books")
 # So many are asked before it is clear that a model can do nothing with such a question.
 PROBES = 2
 
@@ -103,7 +104,9 @@ class ModelReport:
         encoder_seconds: until the first text was encoded.
         model: empty without a model; so is the rest then.
         results: one for each case that was asked, in order; `cases`: how many there are.
-        stopped: the time was over before all cases were asked.
+        undecided: why there is no verdict on the model, and what to do; empty if there is one.
+        notes: of the vault that would be processed; 0 if unknown.
+        cost_per_note: in the settings' currency; None if unknown.
     """
 
     encoder: str
@@ -112,9 +115,11 @@ class ModelReport:
     model: str = ""
     cases: int = 0
     results: tuple[CaseResult, ...] = ()
-    stopped: bool = False
     figures: Figures | None = None
     verdict: Verdict | None = None
+    undecided: tuple[str, ...] = ()
+    notes: int = 0
+    cost_per_note: float | None = None
 
 
 def test_models(
@@ -128,7 +133,7 @@ def test_models(
     """Encode a text, and ask the language model the cases of the trial.
 
     Args:
-        seconds: for the language model in all; what was answered until then counts.
+        seconds: for the language model in all; if they do not suffice there is no verdict.
         answer_seconds: longest time for one answer.
         progress: called after every case.
 
@@ -141,15 +146,17 @@ def test_models(
     if model is None:
         return report
     trial = _Trial(encoder, model, seconds, answer_seconds)
-    results = trial.run(progress)
+    results, cases = trial.run(progress), trial.questions
+    # Of a model that was lost at the last question, as many failures in a row say nothing either.
+    is_complete = len(results) == cases and not is_lost(results)
     return replace(
         report,
         model=model.name,
-        cases=trial.questions,
+        cases=cases,
         results=results,
-        stopped=trial.stopped,
         figures=figures_of(results),
-        verdict=verdict_on(results, trial.questions, seconds=seconds),
+        verdict=verdict_on(results) if is_complete else None,
+        undecided=() if is_complete else reason_for_none(results, cases),
     )
 
 

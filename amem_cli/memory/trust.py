@@ -39,25 +39,27 @@ def least_plausible(reliability: float) -> float:
     return min(USUAL_MINIMUM, max(PLAUSIBLE, 1 - reliability))
 
 
+Grade = Literal["good", "fair", "poor"]
+
 # A model is asked for all at once only if it reaches all of these shares. Its links need evidence
 # besides, so one look-alike in five may slip through.
 _REQUIRED = (
-    ("answers of the asked form", "valid", 0.85),
-    ("contexts that the note bears out", "contexts", 0.75),
-    ("keywords about the text", "keywords", 0.75),
-    ("related notes found", "found", 0.75),
-    ("look-alikes refused", "refused", 0.8),
-    ("changes found", "changes_found", 0.5),
+    ("notes described", "described", 0.75),
+    ("related notes linked", "found", 0.75),
+    ("look-alikes left alone", "refused", 0.8),
+    ("changes noticed", "changes_found", 0.5),
     ("notes left alone where nothing changed", "kept", 0.9),
+    ("answers in the asked form", "valid", 0.85),
 )
+# A share is fair if it reaches so much of what is required.
+_FAIR = 2 / 3
 # Below this the analyzer would do nearly all of the work anyway.
 LEAST_VALID_OF_ALL = 0.5
-# Cases that must have been asked before a model can be called fit, or usable.
-FEWEST_NOTES = 5
-FEWEST_CONTEXTS = 2
-FEWEST_BEFORE_UNFIT = 3
 # After so many in a row without any answer no more is asked.
 FAILURES_IN_A_ROW = 3
+# What to grant a model that needed more than its time, in seconds.
+_MORE_SECONDS = 300
+_MOST_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,12 @@ class CaseResult:
         """False if the model could not be asked at all."""
         return self.valid or self.prompt_tokens > 0
 
+    @property
+    def described(self) -> bool | None:
+        """Whether all of the metadata that it was asked for is right."""
+        asked = [each for each in (self.context, self.keywords) if each is not None]
+        return all(asked) if asked else None
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -119,8 +127,10 @@ class Figures:
     """What the cases that are counted add up to.
 
     Attributes:
+        described: notes with a right context and right keywords, as far as it was asked for them.
         reliability, plausible: see the functions `reliability` and `least_plausible`.
         tokens_per_second: of the answers, reading the prompts included in the time.
+        prompt_tokens_per_note, answer_tokens_per_note: means of the cases that it could be asked.
     """
 
     asked: int
@@ -128,6 +138,7 @@ class Figures:
     about: Share
     contexts: Share
     keywords: Share
+    described: Share
     found: Share
     refused: Share
     changes_found: Share
@@ -136,15 +147,34 @@ class Figures:
     plausible: float
     tokens_per_second: float
     seconds_per_note: float
-    tokens_per_note: float
+    prompt_tokens_per_note: float
+    answer_tokens_per_note: float
+
+    @property
+    def tokens_per_note(self) -> float:
+        return self.prompt_tokens_per_note + self.answer_tokens_per_note
+
+    @property
+    def grades(self) -> dict[str, Grade]:
+        """How good the shares are that the verdict depends on, by name; `good` is good enough for
+        a model that is asked for all. Without those that were never asked."""
+        return {
+            name: _grade(share.value, least)
+            for _, name, least in _REQUIRED
+            for share in (getattr(self, name),)
+            if share.asked
+        }
+
+
+def _grade(value: float, least: float) -> Grade:
+    return "good" if value >= least else "fair" if value >= _FAIR * least else "poor"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be thought of a model, and what to do; undecided if too few cases were asked."""
+    """What a model is fit for, in a line, and what to do."""
 
     kind: VerdictKind
-    decided: bool
     line: str
     advice: str
 
@@ -177,8 +207,9 @@ def figures_of(results: Sequence[CaseResult]) -> Figures:
     """Add up the cases; only those asked as of a weak model, if there are any."""
     weak = [one for one in results if not one.alone]
     results = weak or results
-    seconds = sum(one.seconds for one in results)
-    answered = sum(one.answer_tokens for one in results)
+    asked = [one for one in results if one.was_answered]
+    seconds = sum(one.seconds for one in asked)
+    answered = sum(one.answer_tokens for one in asked)
     found = Share(sum(one.found for one in results), sum(one.related for one in results))
     refused = Share(sum(one.refused for one in results), sum(one.others for one in results))
     reliable = reliability(found.hits, found.asked, refused.asked - refused.hits, refused.asked)
@@ -188,6 +219,7 @@ def figures_of(results: Sequence[CaseResult]) -> Figures:
         about=_share(one.about for one in results),
         contexts=_share(one.context for one in results),
         keywords=_share(one.keywords for one in results),
+        described=_share(one.described for one in results),
         found=found,
         refused=refused,
         changes_found=_share(one.change_found for one in results),
@@ -195,72 +227,69 @@ def figures_of(results: Sequence[CaseResult]) -> Figures:
         reliability=round(reliable, 3),
         plausible=round(least_plausible(reliable), 3),
         tokens_per_second=answered / seconds if seconds > 0 else 0.0,
-        seconds_per_note=_mean(results, "seconds"),
-        tokens_per_note=_mean(results, "prompt_tokens") + _mean(results, "answer_tokens"),
+        seconds_per_note=_mean(asked, "seconds"),
+        prompt_tokens_per_note=_mean(asked, "prompt_tokens"),
+        answer_tokens_per_note=_mean(asked, "answer_tokens"),
     )
 
 
-def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> Verdict:
-    """Judge a model by its answers in order to some of so many cases within the time."""
-    if is_lost(results) and any(one.was_answered for one in results):
-        return _usable(
-            f"only {len(results) - FAILURES_IN_A_ROW} of {cases} questions, for then it could not"
-            f" be asked any more: {results[-1].fault}",
-            "Try again when it can be asked: amem model test",
-            decided=False,
-        )
+def verdict_on(results: Sequence[CaseResult]) -> Verdict:
+    """Judge a model by its answers to all cases of a trial."""
     figures = figures_of(results)
     useless = _uselessness(results, figures)
     if useless:
         return Verdict(
             "unfit",
-            True,
-            f"unfit: {useless}",
+            f"unfit: amem will not ask it ({useless})",
             "Choose another model (amem model list), or none: the analyzer does the work alone.",
         )
-    alone = all(one.alone for one in results)
-    enough = figures.asked >= (FEWEST_NOTES if alone else FEWEST_CONTEXTS)
-    short = _shortcomings(figures, alone=alone)
-    if enough and not short:
+    short = _shortcomings(figures, alone=all(one.alone for one in results))
+    if not short:
         return Verdict(
             "fit",
-            True,
-            "fit for all: metadata, links and changes are asked for at once",
-            f"It is trusted from now on. Its links count if the evidence gives them"
-            f" {figures.plausible:.2f} or more.",
+            "fit: amem will ask it for metadata, links and changes",
+            f"Its links count if the evidence gives them {figures.plausible:.2f} or more.",
         )
-    if enough:
-        role = "The analyzer does the work; amem model use none saves the time."
-        if figures.contexts.hits:
-            role = "Its answers count if the analyzer agrees."
-        return _usable("; ".join(short), f"{role} A larger model may do more: amem model list.")
-    return _usable(
-        f"only {len(results)} of {cases} questions in {seconds:.0f} s, which decides nothing more",
-        f"Give it more time: amem model test --seconds {max(300, round(seconds * 5))}",
-        decided=False,
+    role = "The analyzer does the work; amem model use none saves the time."
+    if figures.contexts.hits:
+        role = "The analyzer writes the rest."
+    return Verdict(
+        "usable",
+        f"usable: amem will ask it for contexts alone ({'; '.join(short)})",
+        f"{role} A larger model may do more: amem model list.",
     )
 
 
-def _usable(why: str, advice: str, *, decided: bool = True) -> Verdict:
-    return Verdict("usable", decided, f"usable for contexts alone: {why}", advice)
+def reason_for_none(results: Sequence[CaseResult], cases: int) -> tuple[str, str]:
+    """Why there is no verdict on a model that did not answer all cases, and what to do."""
+    if is_lost(results) or (results and not any(one.was_answered for one in results)):
+        asked = len([one for one in results if one.was_answered])
+        then = f" after {asked} of {cases} notes" if asked else ""
+        return f"it could not be asked{then}: {results[-1].fault}", (
+            "Try again when it can be asked: amem model test"
+        )
+    seconds = cases * _mean(results, "seconds")
+    # In steps that a person would choose, with room for loading the model.
+    needed = max(_MORE_SECONDS, 60 * (1 + int(1.5 * seconds / 60)))
+    return f"the time was over after {len(results)} of {cases} notes", (
+        f"Give it more time: amem model test --seconds {min(needed, _MOST_SECONDS)}"
+    )
 
 
 def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
     faults = [one.fault for one in results if one.fault]
-    if figures.valid.asked < FEWEST_BEFORE_UNFIT:
-        # Few answers decide only where none could be had at all.
-        return faults[0] if faults and not any(one.was_answered for one in results) else ""
     if figures.valid.value < LEAST_VALID_OF_ALL:
-        return f"only {figures.valid} answers had the asked form ({faults[-1]})"
+        return f"only {figures.valid} answers had the asked form: {faults[-1]}"
     spoke = figures.about.hits or figures.found.hits
     return "" if spoke else "none of its answers was about the notes"
 
 
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
     if not alone:
-        return [f"nothing right when asked for all; of contexts alone, {figures.contexts} hold"]
+        right = f"of contexts alone, {figures.contexts} are right"
+        return [f"asked for all at once, it got nothing right; {right}"]
     shares = ((name, getattr(figures, share), least) for name, share, least in _REQUIRED)
-    return [f"{share} {name}" for name, share, least in shares if share.value < least]
+    return [f"only {share} {name}" for name, share, least in shares if share.value < least]
 
 
 def _share(values: Iterable[bool | None]) -> Share:

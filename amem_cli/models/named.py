@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,21 @@ from amem_cli.models.store import ModelStore, PulledModel
 
 Transferred = Callable[[str, int, int], None]
 
+_BACKENDS = ("llama.cpp", "openai", "ollama", "command")
+_ADDRESS = re.compile(r"@(?=https?://)")
+
+
+def split_name(text: str) -> tuple[str, str | None, str]:
+    """A model's name, its backend (None if it is not said) and its server's address, from
+    `[BACKEND:]NAME[@ADDRESS]`, such as `ollama:qwen3:4b`, `m@http://host/v1`, `command:llm -m m`.
+    """
+    backend, _, rest = text.partition(":")
+    if backend == "command" and rest:
+        # A command line may hold an address of its own.
+        return rest, backend, ""
+    name, *url = _ADDRESS.split(rest if backend in _BACKENDS else text, maxsplit=1)
+    return name, backend if backend in _BACKENDS else None, "".join(url)
+
 
 def settings_of_model(
     name: str,
@@ -38,11 +54,16 @@ def settings_of_model(
 
     A command line is taken as it is; `choose` checks it.
 
+    Args:
+        name: may hold the others, if neither is given: see `split_name`.
+
     Raises:
         UsageError: there is none of this name, or more than one.
         ModelError: the file is not a GGUF model.
         SettingsError: the server's address is not valid.
     """
+    if backend is None and not base_url:
+        name, backend, base_url = split_name(name)
     if name == "none" or backend == "none":
         return _settings("none")
     if backend == "command":

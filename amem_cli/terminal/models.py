@@ -7,13 +7,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, recommended_models
-from amem_cli.terminal.output import size
+from amem_cli.terminal.output import Styled, plural, size
+from amem_cli.terminal.progress import span
 
 if TYPE_CHECKING:
     from amem_cli.memory.trial import ModelReport
-    from amem_cli.memory.trust import Share
+    from amem_cli.memory.trust import Figures, Share
     from amem_cli.models.openai_server import LocalServer
     from amem_cli.models.store import AvailableModel
+    from amem_cli.terminal.output import Console
 
 MODELS_SHOWN = 8
 
@@ -107,49 +109,90 @@ def models_text(document: dict[str, Any]) -> str:
 
 
 def report_document(report: ModelReport) -> dict[str, Any]:
-    """The report of `model test`."""
+    """The report of `model test`; `verdict` is null if there is none, `reason` says why."""
     document = asdict(report)
-    verdict = document.pop("verdict")
+    verdict, figures = report.verdict, report.figures
+    reason, advice = (*report.undecided, "", "")[:2]
+    if figures is not None:
+        document["figures"] |= {
+            "tokens_per_note": figures.tokens_per_note,
+            "grades": figures.grades,
+        }
+    del document["undecided"]
+    seconds = _seconds_for_all(report)
     return {
         **document,
-        "valid": report.verdict is not None and report.verdict.kind != "unfit",
+        "valid": verdict is not None and verdict.kind != "unfit",
         "problem": next((each.fault for each in report.results if each.fault), ""),
-        "verdict": verdict and verdict["kind"],
-        "asked_for": report.verdict and report.verdict.asked_for,
-        "decided": verdict and verdict["decided"],
-        "line": verdict["line"] if verdict else "",
-        "advice": verdict["advice"] if verdict else "",
+        "verdict": verdict and verdict.kind,
+        "asked_for": verdict and verdict.asked_for,
+        "line": verdict.line if verdict else "",
+        "advice": verdict.advice if verdict else advice,
+        "reason": reason,
+        "seconds_for_all": seconds and round(seconds),
     }
 
 
-def report_text(report: ModelReport) -> str:
-    """The same for a person."""
-    lines = [
-        f"encoder         {report.encoder}  {report.dimension} dimensions,"
-        f" first text after {report.encoder_seconds:.1f} s"
-    ]
-    figures, verdict = report.figures, report.verdict
-    if figures is None or verdict is None:
-        return "\n".join([*lines, "language model  none: amem works without one"])
-    asked = f"{len(report.results)} of {report.cases} questions"
-    lines.append(f"language model  {report.model}  {asked}")
-    rows: tuple[tuple[str, Share], ...] = (
-        ("answers in the right form", figures.valid),
-        ("contexts about the note", figures.about),
-        ("contexts accepted", figures.contexts),
-        ("keywords about the text", figures.keywords),
-        ("related notes linked", figures.found),
-        ("look-alikes left alone", figures.refused),
-        ("changes found", figures.changes_found),
-        ("nothing changed when nothing was new", figures.kept),
+# What a model did, as a person asks for it, and the name of its share.
+_ROWS = (
+    ("describes", "described"),
+    ("links", "found"),
+    ("leaves look-alikes alone", "refused"),
+    ("notices changes", "changes_found"),
+    ("leaves others alone", "kept"),
+    ("follows the form", "valid"),
+)
+_GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "red"}
+_VERDICT_STYLES = {"fit": "bold green", "usable": "bold yellow", "unfit": "bold red"}
+
+
+def show_report(console: Console, report: ModelReport) -> None:
+    """The verdict in words, how the model did, and what it takes for a note and for all."""
+    verdict = report.verdict
+    if not report.model:
+        console.print("language model  none: amem works without one")
+    elif verdict is not None:
+        console.print(Styled((verdict.line, _VERDICT_STYLES[verdict.kind])))
+        console.print(Styled(verdict.advice))
+    else:
+        reason, advice = report.undecided
+        console.print(Styled((f"no verdict: {reason}", "bold yellow")))
+        console.print(Styled(advice))
+    if report.figures is not None:
+        console.print()
+        _show_figures(console, report, report.figures)
+    encoder = f"{report.encoder}, {report.dimension} dimensions"
+    seconds = f"first text after {report.encoder_seconds:.1f} s"
+    console.print(Styled(("encoder         ", "cyan"), f"{encoder}, {seconds}"))
+
+
+def _show_figures(console: Console, report: ModelReport, figures: Figures) -> None:
+    asked = f"{report.model}, {len(report.results)} of {report.cases} notes asked"
+    console.print(Styled(("language model  ", "cyan"), asked))
+    width = max(len(label) for label, _ in _ROWS)
+    for label, name in _ROWS:
+        grade = figures.grades.get(name)
+        # What was never asked has no share: 0 of 0 would read as a failure.
+        if grade is not None and figures.valid.hits:
+            share: Share = getattr(figures, name)
+            console.print(
+                Styled(f"  {label:<{width}}  {share!s:<10}", (grade, _GRADE_STYLES[grade]))
+            )
+    if not figures.valid.hits:
+        return
+    tokens = f"{figures.tokens_per_note:,.0f} tokens"
+    cost = f", cost {report.cost_per_note:.2g}" if report.cost_per_note else ""
+    console.print(
+        Styled(f"  {'a note takes':<{width}}  {figures.seconds_per_note:.1f} s, {tokens}{cost}")
     )
-    # What was never asked has no share: 0 of 0 would read as a failure.
-    lines += [f"  {name:<38} {share}" for name, share in rows if share.asked]
-    if figures.found.asked:
-        lines.append(f"  {'its links are right in':<38} {100 * figures.reliability:.0f} %")
-    if figures.valid.hits:
-        lines.append(
-            f"  {figures.tokens_per_second:.0f} tokens/s, {figures.seconds_per_note:.1f} s and"
-            f" {figures.tokens_per_note:.0f} tokens a note"
-        )
-    return "\n".join([*lines, verdict.line, verdict.advice])
+    seconds = _seconds_for_all(report)
+    if seconds is not None:
+        console.print(Styled(f"  {plural(report.notes, 'note')} would take about {span(seconds)}"))
+
+
+def _seconds_for_all(report: ModelReport) -> float | None:
+    """About how long the model takes for all notes of the vault; None if it would not be asked."""
+    verdict, figures = report.verdict, report.figures
+    if figures is None or verdict is None or verdict.kind == "unfit" or not report.notes:
+        return None
+    return report.notes * figures.seconds_per_note

@@ -237,15 +237,24 @@ class ConfiguredModels:
             return self._opened[name]
 
     def _opened_model(self) -> LanguageModel | None:
-        if self.settings.llm_backend == "none":
-            return None
-        from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
+        return None if self.settings.llm_backend == "none" else open_budgeted(*self._terms)
 
-        model = open_model(*self._terms)
-        limit = self.settings.llm_daily_tokens
-        if model is None or not limit:
-            return model
-        return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
+
+def open_budgeted(
+    settings: Settings,
+    root: Path,
+    origin: Mapping[str, str],
+    environment: Mapping[str, str],
+    notify: Notify,
+) -> LanguageModel | None:
+    """The language model of settings, within the day's tokens; see `models.open.open_model`."""
+    from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
+
+    model = open_model(settings, root, origin, environment, notify)
+    limit = settings.llm_daily_tokens
+    if model is None or not limit:
+        return model
+    return BudgetedModel(model, TokenLedger(root, environment), limit)
 
 
 @dataclass

@@ -274,6 +274,25 @@ OUTCOME = {
         lambda outcome: outcome,
     ),
 }
+_CHANGE = {
+    "field": NAME,
+    "before": Field({"type": ["string", "array", "null"]}),
+    "after": Field({"type": ["string", "array"]}),
+}
+_CHANGED_NOTES = listed(
+    {**NAMED, "changes": listed(_CHANGE), "reason": TEXT},
+)
+COMPARED = {
+    **within("metadata", METADATA),
+    "links": MADE_LINKS,
+    "suggested": MADE_LINKS.of("suggested"),
+    "evolved": _CHANGED_NOTES,
+    "proposed": _CHANGED_NOTES,
+    "changed_links": CHANGED_LINKS,
+    "refused": TEXTS,
+    "failure": NAME,
+    "model": OUTCOME["model"],
+}
 _GRAPH_NOTE = {**NAMED, "tags": NAMES}
 _GRAPH_LINK = {
     **dict.fromkeys(("source", "target", "kind", "by"), NAME),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,9 +87,7 @@ def choose(
 def report_on_models(
     workspace: Workspace, seconds: float, progress: Progress | None
 ) -> ModelReport:
-    """Test the models of a vault, and keep the verdict.
-
-    It is not kept if the model was not reached, or the time was too short for one.
+    """Test the models of a vault, and keep the verdict; without one, a former verdict stays.
 
     Args:
         seconds: for the language model in all.
@@ -106,8 +104,7 @@ def report_on_models(
         progress=progress,
     )
     new, figures = report.verdict, report.figures
-    answered = any(result.was_answered for result in report.results)
-    if new is not None and figures is not None and new.decided and answered:
+    if new is not None and figures is not None:
         today = date.today().isoformat()
         verdict = StoredVerdict(new.kind, new.line, today, figures.reliability)
         # Testing took up to a minute: the result is given even if it cannot be stored.
@@ -116,7 +113,26 @@ def report_on_models(
             store_verdict(subject, verdict, workspace.environment)
         except SettingsError as error:
             workspace.notice(f"! the verdict was not stored: {error.message}")
-    return report
+    cost = None
+    if figures is not None:
+        tokens = figures.prompt_tokens_per_note, figures.answer_tokens_per_note
+        cost = cost_of(report.model, *tokens, settings)
+    return replace(report, notes=workspace.index.notes.count(), cost_per_note=cost)
+
+
+def cost_of(
+    model: str, prompt_tokens: float, answer_tokens: float, settings: Settings
+) -> float | None:
+    """What tokens of a model (by its name in the journal) cost at the price in the settings; 0 for
+    one on this machine, None if the price is unknown."""
+    from amem_cli.graph.stats import Price
+    from amem_cli.index.events import ModelTotals
+
+    price = Price(settings.llm_model, settings.llm_price_input, settings.llm_price_output)
+    # A million times as many, for the counts are whole numbers.
+    read, written = round(prompt_tokens * 1e6), round(answer_tokens * 1e6)
+    cost = price.of(ModelTotals(model, 0, 0, read, written, 0.0))
+    return None if cost is None else cost / 1e6
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.sync import SyncReport
     from amem_cli.journal.events import Event, NoteWrite
-    from amem_cli.memory.outcome import ModelTrust, Outcome
+    from amem_cli.memory.outcome import ModelTrust, Outcome, ProcessSettings
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.settings import Settings
@@ -298,27 +298,14 @@ class SharedVault:
     @property
     def process(self) -> MemoryProcess:
         """The memory process with this vault's models and settings."""
-        from amem_cli.journal.link_decisions import WRITTEN_FROM
-        from amem_cli.memory.outcome import ProcessSettings
         from amem_cli.memory.process import MemoryProcess
 
-        settings, trust = self.settings, self.model_trust
+        trust = self.model_trust
         return MemoryProcess(
             ports=self.ports,
             encoder=self.encoder,
             model=None if trust.asked_for == "nothing" else self._model_or_stand_in(),
-            settings=ProcessSettings(
-                evolve=settings.evolution_mode != "off",
-                review=settings.evolution_mode == "review",
-                settle_seconds=settings.evolution_settle_seconds,
-                max_links=settings.evolution_max_links,
-                candidates=settings.evolution_candidates,
-                deadline=settings.llm_deadline_seconds,
-                trusted=trust.asked_for == "all",
-                plausible=trust.plausible,
-                learn=settings.evolution_feedback == "on",
-                written_from=WRITTEN_FROM[settings.evolution_links],
-            ),
+            settings=process_settings(self.settings, trust),
         )
 
     def _model_or_stand_in(self) -> LanguageModel | None:
@@ -460,6 +447,25 @@ class SharedVault:
         """Tell the user in one line."""
         if self.notify is not None:
             self.notify(text)
+
+
+def process_settings(settings: Settings, trust: ModelTrust) -> ProcessSettings:
+    """How far the memory process goes with a model that is trusted so far."""
+    from amem_cli.journal.link_decisions import WRITTEN_FROM
+    from amem_cli.memory.outcome import ProcessSettings
+
+    return ProcessSettings(
+        evolve=settings.evolution_mode != "off",
+        review=settings.evolution_mode == "review",
+        settle_seconds=settings.evolution_settle_seconds,
+        max_links=settings.evolution_max_links,
+        candidates=settings.evolution_candidates,
+        deadline=settings.llm_deadline_seconds,
+        trusted=trust.asked_for == "all",
+        plausible=trust.plausible,
+        learn=settings.evolution_feedback == "on",
+        written_from=WRITTEN_FROM[settings.evolution_links],
+    )
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.good_model import good_answer_to
 from tests.fakes.hub_server import Hub, a_hub
 from tests.fakes.tiny_gguf import write_tiny_gguf
+from tests.terminal import at_terminal, plain
 
 pytestmark = pytest.mark.slow
 
@@ -216,7 +218,78 @@ def test_a_good_model_is_fit_and_remembered_as_such(vault: Program) -> None:
         assert "fit" in vault("model", "list", "--json").json["language_model"]["verdict"]
         again = vault("model", "use", "test-model", "--base-url", server.url)
         assert "tested before: fit" in again.out
-        assert "related notes linked" in vault("model", "test").out
+        shown = vault("model", "test")
+        assert shown.out.startswith("fit: amem will ask it for metadata, links and changes\n")
+        for row in ("describes", "links", "leaves look-alikes alone", "notices changes"):
+            line = next(line for line in shown.out.splitlines() if line.startswith(f"  {row}  "))
+            assert re.search(r"(\d+) of \1 +good$", line)
+        assert "10 tokens" in shown.out
+        assert re.search(r"17 notes would take about \d+ s", shown.out)
+
+
+def test_a_price_in_the_settings_tells_what_a_note_costs(vault: Program) -> None:
+    with ChatServer() as server:
+        server.content = good
+        on_server(vault, server)
+        prices = {"AMEM_LLM_PRICE_INPUT": "2", "AMEM_LLM_PRICE_OUTPUT": "10"}
+        tested = vault("model", "test", "--json", **prices).json
+        assert tested["cost_per_note"] == pytest.approx((7 * 2 + 3 * 10) / 1e6)
+        assert tested["figures"]["grades"]["found"] == "good"
+        assert tested["notes"] == 17
+        assert "cost 4.4e-05" in vault("model", "test", **prices).out
+
+
+def test_when_the_time_is_over_there_is_no_verdict_and_a_former_one_stays(vault: Program) -> None:
+    with ChatServer() as server:
+        server.content = good
+        on_server(vault, server)
+        assert vault("model", "test").code == 0
+        former = vault("model", "list", "--json").json["language_model"]["verdict"]
+        server.faults = ["", "", "silence"]
+        tested = vault("model", "test", "--seconds", "5")
+        assert tested.code == 1
+        assert tested.out.startswith("no verdict: the time was over after 2 of 9 notes\n")
+        assert "amem model test --seconds 300" in tested.out
+        server.faults = ["silence"]
+        document = vault("model", "test", "--seconds", "5", "--json")
+        assert (document.code, document.json["verdict"], document.json["valid"]) == (1, None, False)
+        assert "time was over" in document.json["reason"]
+        assert vault("model", "list", "--json").json["language_model"]["verdict"] == former
+
+
+def test_a_model_that_is_chosen_is_tested_if_asked_for(vault: Program) -> None:
+    with ChatServer() as server:
+        server.content = good
+        del vault.environment["AMEM_LLM_BACKEND"]
+        named = ("model", "use", "test-model", "--base-url", server.url)
+        assert vault(*named, "--json").json["test"] is None
+        assert vault(*named, "--no-test").code == 0
+        # Nobody is asked where nobody can answer.
+        assert "Test it now" not in vault(*named).err
+        assert server.requests == []
+        tested = vault(*named, "--test", "--json")
+        assert (tested.code, tested.json["test"]["verdict"]) == (0, "fit")
+        assert "fit: amem will ask" in vault(*named, "--test").out
+        server.content = "no JSON"
+        assert vault(*named, "--test").code == 1
+    assert vault("model", "use", "none", "--test", "--json").json["test"] is None
+
+
+@pytest.mark.parametrize(("key", "asked"), [("\r", 9), ("y", 9), ("n", 0)])
+def test_a_terminal_offers_the_test_when_a_model_is_chosen(
+    vault: Program, key: str, asked: int
+) -> None:
+    with ChatServer() as server:
+        server.content = good
+        words = ("model", "use", "test-model", "--base-url", server.url)
+        folder = vault.folder / "v"
+        code, shown = at_terminal(folder, words, [("Test it now?", key)])
+        assert (code, len(server.requests)) == (0, asked)
+        assert ("fit: amem will ask it" in plain(shown)) is bool(asked)
+        if asked:
+            # Its verdict is known from now on.
+            _, again = at_terminal(folder, words, ())
+            assert "tested before: fit" in plain(again) and "Test it now" not in plain(again)
 
 
 def test_a_model_of_nonsense_is_unfit_and_no_longer_asked(vault: Program) -> None:
@@ -253,12 +326,12 @@ def test_a_model_that_is_good_for_contexts_is_asked_for_them_alone(vault: Progra
         assert {tuple(schema["properties"]) for schema in schemas} == {("context",)}
 
 
-def test_a_server_that_is_gone_is_unfit_for_now_and_that_is_not_remembered(vault: Program) -> None:
+def test_a_server_that_is_gone_gets_no_verdict(vault: Program) -> None:
     with ChatServer() as server:
         on_server(vault, server)
     tested = vault("model", "test", "--seconds", "10")
     assert tested.code == 1
-    assert "no connection" in tested.out
+    assert "no verdict: it could not be asked" in tested.out and "no connection" in tested.out
     assert vault("model", "list", "--json").json["language_model"]["verdict"] is None
 
 

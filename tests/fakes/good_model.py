@@ -15,29 +15,29 @@ CONTEXTS = {
         "The ferry to Gozo takes cards or the app and no cash since May.",
         ["Gozo ferry", "purse of coins"],
     ),
-    "Backups that nobody had tried": (
-        "The nightly database dump was empty, so a restore is now tried every Sunday.",
-        ["database dump", "restore"],
+    "The solar roof gave nothing for weeks": (
+        "The solar roof fed in nothing since the storm had tripped the fuse of the inverter.",
+        ["solar roof", "inverter"],
     ),
-    "Chor probt jetzt donnerstags": (
-        "Der Chor probt ab September donnerstags um acht im Gemeindehaus.",
-        ["Chor", "Gemeindehaus"],
+    "Judo jetzt donnerstags": (
+        "Das Judotraining ist ab September donnerstags um acht in der Turnhalle am Kanal.",
+        ["Judotraining", "Turnhalle"],
     ),
     "Running shoes wear out on the left": (
         "The left running shoe is worn on the outside, as the left foot tips outwards.",
         ["running shoe", "left foot"],
     ),
-    "Why the bean seedlings fell over": (
-        "Bean seedlings from the dark shelf grew long and pale and fell over for want of light.",
-        ["bean seedlings", "light"],
+    "Why the pepper seedlings fell over": (
+        "Pepper seedlings from the dark shelf grew long and pale and fell over for want of light.",
+        ["pepper seedlings", "light"],
     ),
     "Der Keller ist nach dem Regen wieder feucht": (
         "Nach dem Regen ist der Keller feucht, weil das Fallrohr voller Laub ist.",
         ["Fallrohr", "Dachrinne"],
     ),
-    "Dentist moved the check-up to June": (
-        "The check-up with Dr. Amin is on 12 June at eight and not on 4 May.",
-        ["check-up", "Dr. Amin"],
+    "Eye test moved to June": (
+        "As the practice is rebuilt in May, the eye test with Dr. Amin takes place on 12 June.",
+        ["eye test", "Dr. Amin"],
     ),
     "Rye bread keeps a week in linen": (
         "Rye bread in a linen bag keeps for seven days without mould.",
@@ -53,19 +53,23 @@ CHANGES = {
         "Both are about paying for the Gozo ferry, which takes no coins any more.",
         "The Gozo ferry was paid in coins on the pier, and takes cards or the app since May.",
     ),
-    "Chorprobe dienstags um sieben": (
-        "Beide handeln davon, wann der Chor probt: nun donnerstags statt dienstags.",
-        "Der Chor probte dienstags in der Aula, ab September donnerstags im Gemeindehaus.",
+    "Judotraining dienstags um sieben": (
+        "Beide handeln davon, wann das Judotraining ist: nun donnerstags statt dienstags.",
+        "Das Judotraining war dienstags in der Schule, ab September donnerstags am Kanal.",
     ),
-    "Check-up with Dr. Amin on 4 May": (
-        "Both are about the check-up with Dr. Amin, which moved to 12 June.",
-        "The dental check-up with Dr. Amin moved from 4 May to 12 June at eight.",
+    "Eye test with Dr. Amin on 4 May": (
+        "Both are about the eye test with Dr. Amin, which moved to 12 June.",
+        "The eye test with Dr. Amin moved from 4 May to 12 June at eight.",
     ),
 }
 REASONS = {
-    "A backup is only what was restored once": "Both say that a backup must be restored once.",
-    "The dump script hides errors of its pipe": "Both tell that the dump script hides its errors.",
-    "Seedlings need fourteen hours of light": "Both say that bean seedlings without light fall.",
+    "Only a solar roof whose meter is read can be relied on": (
+        "Both say that the meter of a solar roof must be read."
+    ),
+    "The inverter shows green without its fuse": (
+        "Both tell that the inverter shows green though its fuse has tripped."
+    ),
+    "Seedlings need fourteen hours of light": "Both say that pepper seedlings without light fall.",
     "Das Fallrohr im Herbst reinigen": "Beide sagen, dass Laub das Fallrohr verstopft.",
     "Sourdough bread does not go mouldy": "Both say that the sour in bread keeps mould away.",
     "Bread in a plastic bag is mouldy by Wednesday": "Both tell how long bread keeps from mould.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -113,17 +115,15 @@ def test_the_time_is_kept_and_what_was_answered_counts() -> None:
             self.ended.set()
 
     report = try_models(FakeEncoder(), Slow(), seconds=5.0)
-    assert report.verdict is not None
-    assert (report.stopped, len(report.results)) == (True, 2)
-    assert (report.verdict.kind, report.verdict.decided) == ("usable", False)
+    assert (report.verdict, len(report.results)) == (None, 2)
+    assert "the time was over after 2 of 9 notes" in report.undecided[0]
 
 
-def test_a_model_that_cannot_be_had_is_unfit_after_three_tries() -> None:
+def test_a_model_that_cannot_be_had_gets_no_verdict_after_three_tries() -> None:
     model = ScriptedModel([ModelError("no connection")] * 20)
     report = try_models(FakeEncoder(), model)
-    assert report.verdict is not None
-    assert report.verdict.kind == "unfit"
-    assert "no connection" in report.verdict.line
+    assert report.verdict is None
+    assert "no connection" in report.undecided[0]
     assert len(model.requests) == 3
 
 
@@ -131,17 +131,39 @@ def test_a_model_that_is_lost_in_the_middle_is_not_judged_by_that() -> None:
     gone = ModelError("no connection")
     for answered in (1, 2, 4, 6):
         report = try_models(FakeEncoder(), ScriptedModel([good_answer] * answered + [gone] * 20))
-        assert report.verdict is not None
-        assert (report.verdict.kind, report.verdict.decided) == ("usable", False)
-        assert "no connection" in report.verdict.line
+        assert report.verdict is None
+        assert "no connection" in report.undecided[0]
         assert len(report.results) == answered + 3
+
+
+def test_the_notes_of_the_trial_are_not_those_of_the_benchmarks() -> None:
+    gold = []
+    for file in sorted((Path(__file__).parents[1] / "data/gold").glob("*/notes.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            note = json.loads(line)
+            gold.append(_long_words(f"{note['title']} {note['content']}"))
+    assert gold
+    common = {
+        word for word, count in Counter(w for each in gold for w in each).items() if count > 5
+    }
+    for case in trial_cases():
+        for text in (f"{case.title} {case.text}", *(f"{o.title} {o.text}" for o in case.older)):
+            telling = _long_words(text) - common
+            # Some words are shared by chance.
+            most = max(4, len(telling) / 3)
+            assert all(len(telling & each) < most for each in gold), text
+
+
+def _long_words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]{4,}", text.casefold()))
 
 
 @pytest.mark.models
 def test_the_bundled_model_is_usable_and_not_fit() -> None:
     model = LlamaCppModel(bundled_model(), threads=2, context_tokens=4096, memory_limit_mb=6144)
     try:
-        report = try_models(FakeEncoder(), model)
+        # A busy machine may need more than the usual minute.
+        report = try_models(FakeEncoder(), model, seconds=600.0, answer_seconds=300.0)
     finally:
         model.close()
     assert report.verdict is not None

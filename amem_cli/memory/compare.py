@@ -1,0 +1,351 @@
+"""What two models would make of the same notes, each as if it were added at its place in time.
+
+Nothing is written. What amem wrote in a note before is left out, and so are the notes made after
+it; the older notes are as they are now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from amem_cli.analyzer.earlier_notes import Place, moment_made, place_in_time
+from amem_cli.errors import BudgetSpent, ModelError
+from amem_cli.index.draft import change_of, provenance_of
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.records import NoteSummary, Progress
+from amem_cli.journal.link_decisions import MOST_SUGGESTED
+from amem_cli.journal.provenance import Provenance
+from amem_cli.markdown.regions import conflict_line
+from amem_cli.memory.learn import learned_thresholds
+from amem_cli.memory.outcome import (
+    ChangedLink,
+    EvolvedNote,
+    Linking,
+    ModelUse,
+    NewLink,
+    ProcessSettings,
+    filled,
+)
+from amem_cli.memory.outdated import owned_before_undo, without_machine_values
+from amem_cli.memory.plan import allowed_changes, evolved_fields, target_of
+from amem_cli.memory.steps import MemorySteps
+from amem_cli.models.ports import Encoder, LanguageModel
+from amem_cli.notes.note import METADATA_FIELDS, MemoryLink, Metadata, Note, parse_note
+
+USUAL_NOTES = 10
+# A model that fails so often in a row is not asked about the rest.
+FAILURES_IN_A_ROW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two models that are compared.
+
+    Attributes:
+        name: as the user wrote it.
+        model: None for the analyzer alone.
+        settings: how far the model is trusted among them.
+    """
+
+    name: str
+    model: LanguageModel | None
+    settings: ProcessSettings
+
+
+@dataclass(frozen=True, slots=True)
+class SideResult:
+    """What one side would make of a note.
+
+    Attributes:
+        metadata: values for the fields that the note's owner left empty.
+        evolved, proposed: older notes that it would change at once, or ask about in `amem review`.
+        changed_links: links between older notes that it would update or remove.
+        refused: parts of its answers that did not pass the checks, one line each.
+        failure: why there was no answer; the rest is empty then.
+        model: who did it, or failed; the analyzer if no model was asked.
+    """
+
+    metadata: Metadata = field(default_factory=Metadata)
+    links: tuple[NewLink, ...] = ()
+    suggested: tuple[NewLink, ...] = ()
+    evolved: tuple[EvolvedNote, ...] = ()
+    proposed: tuple[EvolvedNote, ...] = ()
+    changed_links: tuple[ChangedLink, ...] = ()
+    refused: tuple[str, ...] = ()
+    failure: str = ""
+    model: str = ""
+    use: ModelUse = field(default_factory=ModelUse)
+
+
+@dataclass(frozen=True, slots=True)
+class SideTotals:
+    """What the results of one side add up to; the use of the model is that of all notes.
+
+    Attributes:
+        notes: those with a result that is no failure.
+        described: notes that got metadata, `contexts`: a context among it.
+        changes: of older notes and of links between them, proposed ones included.
+        cost: in the settings' currency; None if unknown.
+    """
+
+    notes: int = 0
+    described: int = 0
+    contexts: int = 0
+    links: int = 0
+    changes: int = 0
+    refused: int = 0
+    failed: int = 0
+    use: ModelUse = field(default_factory=ModelUse)
+    cost: float | None = None
+
+    @property
+    def seconds_per_note(self) -> float:
+        """Of the model, without loading it."""
+        return self.use.seconds / self.notes if self.notes else 0.0
+
+    @property
+    def tokens_per_note(self) -> float:
+        tokens = self.use.prompt_tokens + self.use.answer_tokens
+        return tokens / self.notes if self.notes else 0.0
+
+    @property
+    def cost_per_note(self) -> float | None:
+        return self.cost / self.notes if self.cost is not None and self.notes else None
+
+
+@dataclass(slots=True)
+class Comparison:
+    """One run over some notes: the first side with all of them, then the second.
+
+    In this order, only one model need be in memory at a time.
+
+    Attributes:
+        notes: those to compare with.
+        results: of each side, in the order of the notes, as far as the run came.
+        stopped: why not all was asked, as a line and a hint; empty if nothing stopped the run.
+    """
+
+    ports: VaultPorts
+    encoder: Encoder
+    sides: tuple[Side, Side]
+    notes: Sequence[NoteSummary]
+    results: tuple[list[SideResult], list[SideResult]] = field(default_factory=lambda: ([], []))
+    stopped: tuple[str, str] | None = None
+
+    def run(self, progress: Progress = lambda done, total: None) -> None:
+        """Ask both models; what was answered until an exception stays in the results.
+
+        Args:
+            progress: called after each answer with the number of answers.
+
+        Raises:
+            EncoderError: the encoder cannot be run.
+        """
+        index, now = self.ports.index, self.ports.clock.now()
+        # All count as waiting, so that for each note the later ones are absent.
+        places = {each.path: place_in_time(each, now) for each in index.notes.outlines()}
+        for at, side in enumerate(self.sides):
+            results = self.results[at]
+            try:
+                for number, note in enumerate(self.notes):
+                    results.append(self._result(side, note, results, places))
+                    progress(len(self.notes) * at + number + 1, 2 * len(self.notes))
+            except BudgetSpent as error:
+                self.stopped = (error.message, error.hint)
+                return
+            finally:
+                if side.model is not None:
+                    side.model.close()
+
+    @property
+    def links_by_both(self) -> int:
+        """Links that both sides would make, whatever they say of them."""
+        pairs = zip(*self.results, strict=False)
+        return sum(
+            len({each.path for each in one.links} & {each.path for each in other.links})
+            for one, other in pairs
+        )
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether one of the models failed so often that it was not asked to the end."""
+        return any(_is_given_up(results) for results in self.results)
+
+    def _result(
+        self,
+        side: Side,
+        note: NoteSummary,
+        before: Sequence[SideResult],
+        places: Mapping[str, Place],
+    ) -> SideResult:
+        if _is_given_up(before):
+            return before[-1]
+        try:
+            return _Analysis(self.ports, self.encoder, side, places).of(note)
+        except BudgetSpent:
+            raise
+        except ModelError as error:
+            assert side.model is not None
+            return SideResult(failure=error.message, model=side.model.name)
+
+
+def _is_given_up(results: Sequence[SideResult]) -> bool:
+    # A note that cannot be read is no failure of the model.
+    last = [each.failure and each.model for each in results[-FAILURES_IN_A_ROW:]]
+    return len(last) == FAILURES_IN_A_ROW and all(last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysis:
+    """The memory process of one side without its plan, which would write."""
+
+    ports: VaultPorts
+    encoder: Encoder
+    side: Side
+    places: Mapping[str, Place]
+
+    def of(self, summary: NoteSummary) -> SideResult:
+        index, settings = self.ports.index, self.side.settings
+        note = self._parsed(summary.path)
+        fault = note.refused.message if note.refused else ""
+        if not fault and conflict_line(note.body):
+            fault = "a merge conflict in the text"
+        if fault:
+            return SideResult(failure=fault)
+        now = self.ports.clock.now()
+        note = replace(note, created=moment_made(summary, now))
+        key = note.id or note.path
+        written = owned_before_undo(index.events.read(key))
+        bare = without_machine_values(note, written)
+        steps = MemorySteps(
+            index,
+            self.encoder,
+            self.side.model,
+            settings,
+            learned_thresholds(index, settings.learn, settings.written_from),
+            now=now,
+            waiting=self.places,
+        )
+        # What a person rejected stays rejected; links that amem made are not there yet.
+        owned = provenance_of(index, key)
+        analysis = steps.analyse(bare, replace(owned, links={}))
+        own = Metadata(bare.keywords, bare.tags, bare.context)
+        values = filled(own, analysis.description.metadata)
+        new = {name: getattr(values, name) for name in METADATA_FIELDS if not getattr(own, name)}
+        linking = analysis.linking
+        by_owner = self._links_by_owner(note, owned)
+        links = [link for link in linking.links if link.target not in by_owner]
+        linked = {link.target for link in links}
+        by_owner |= {path for path, _ in index.links.incoming(note.path)}
+        in_text = (each for each in index.links.outgoing(note.path) if each[1].kind != "property")
+        by_owner |= {path for path, _ in in_text}
+        weaker = [link for link in linking.suggested if link.target not in by_owner]
+        evolved, proposed = self._changes(linking, linked)
+        return SideResult(
+            metadata=Metadata(**new),
+            links=_named(index, links),
+            suggested=_named(index, weaker[:MOST_SUGGESTED]),
+            evolved=evolved,
+            proposed=proposed,
+            changed_links=self._changed_links(linking, linked) if settings.evolve else (),
+            refused=analysis.problems,
+            model=analysis.model,
+            use=analysis.use,
+        )
+
+    def _links_by_owner(self, note: Note, owned: Provenance) -> set[str | None]:
+        """Paths of the notes that the note's owner links to in its properties."""
+        by_amem = {link.text for link in owned.links.values() if link.by == "machine"}
+        texts = (text for text in note.links if text not in by_amem)
+        return {target_of(text, note.path, self.ports.index) for text in texts}
+
+    def _parsed(self, path: str) -> Note:
+        return parse_note(path, self.ports.vault.read(path).raw, self.ports.names)
+
+    def _changes(
+        self, linking: Linking, linked: Set[str]
+    ) -> tuple[tuple[EvolvedNote, ...], tuple[EvolvedNote, ...]]:
+        """The older notes that would change at once, and after a person's agreement."""
+        settings = self.side.settings
+        evolved: list[EvolvedNote] = []
+        proposed: list[EvolvedNote] = []
+        for change in linking.evolutions if settings.evolve else ():
+            if change.path not in linked and not change.waits:
+                continue
+            older = self._parsed(change.path)
+            owned = provenance_of(self.ports.index, older.id or older.path)
+            fields = evolved_fields(older, change, owned)
+            changes = [change_of(older, name, value) for name, value in fields.items()]
+            changes = [each for each in changes if each.before != each.after]
+            if changes:
+                named = older.id, older.path, older.title
+                waits = change.waits or settings.review
+                kept = proposed if waits else evolved
+                kept.append(EvolvedNote(*named, tuple(changes), change.reason))
+        return tuple(evolved), tuple(proposed)
+
+    def _changed_links(self, linking: Linking, linked: Set[str]) -> tuple[ChangedLink, ...]:
+        index = self.ports.index
+        changed = []
+        for source in dict.fromkeys(update.source for update in linking.link_changes):
+            if source not in linked:
+                continue
+            older = self._parsed(source)
+            owned = provenance_of(index, older.id or older.path)
+            updates = [update for update in linking.link_changes if update.source == source]
+            for update, before, after in allowed_changes(index, older, owned, updates):
+                summary = index.notes.summary(update.target)
+                title = update.target if summary is None else summary.title
+                named = source, update.target, title
+                changed.append(ChangedLink(*named, before, after, update.reason))
+        return tuple(changed)
+
+
+def _named(index: MemoryIndex, links: Sequence[MemoryLink]) -> tuple[NewLink, ...]:
+    found = ((index.notes.summary(link.target), link) for link in links)
+    return tuple(
+        NewLink(to.key, to.path, to.title, link.relation, link.reason, link.strength)
+        for to, link in found
+        if to is not None
+    )
+
+
+def totals(results: Sequence[SideResult]) -> SideTotals:
+    """Add up the results of one side."""
+    done = [each for each in results if not each.failure]
+    return SideTotals(
+        notes=len(done),
+        described=sum(each.metadata != Metadata() for each in done),
+        contexts=sum(bool(each.metadata.context) for each in done),
+        links=sum(len(each.links) for each in done),
+        changes=sum(
+            len(each.evolved) + len(each.proposed) + len(each.changed_links) for each in done
+        ),
+        refused=sum(len(each.refused) for each in done),
+        failed=len(results) - len(done),
+        use=sum((each.use for each in done), ModelUse()),
+    )
+
+
+def notes_to_compare(ports: VaultPorts, count: int, *, private: bool) -> list[NoteSummary]:
+    """So many notes of the newer half of a vault, spread evenly, oldest first.
+
+    These have older notes to be linked with, and the same ones are taken every time.
+
+    Args:
+        private: also notes with `private: true`.
+    """
+    now = ports.clock.now()
+    fit = [
+        each
+        for each in ports.index.notes.summaries()
+        if not each.refused and (private or not each.private)
+    ]
+    fit.sort(key=lambda each: place_in_time(each, now))
+    newer = fit[-max(count, len(fit) // 2) :]
+    if len(newer) <= count:
+        return newer
+    last = len(newer) - 1
+    # The newest is among them, if there is room for only one as well.
+    return [newer[last - round(at * last / max(1, count - 1))] for at in reversed(range(count))]
