@@ -176,7 +176,8 @@ def _form_fault(line: str, trusted: bool) -> str:
     forced = not trusted and len(line) >= FORCED_STOP
     if not line.endswith(_ENDS) or line[:-1].endswith((" ", ",", "'")) or forced:
         return CUT_OFF
-    if not line[0].isalnum() and line[0] not in "\"'“„«‘(~≈":
+    # "£40 are gone" begins like one, a list item or code does not.
+    if not line[0].isalnum() and line[0] not in "\"'“„«‘(~≈£$€¥":
         return "does not begin like a sentence"
     if not (JUNK_FROM_THE_TRUSTED if trusted else _JUNK).isdisjoint(line):
         return "holds code or markup"

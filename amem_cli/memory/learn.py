@@ -26,7 +26,7 @@ _TITLE_BYTES = 80
 _RELATION_BYTES = 20
 _REASON_BYTES = 120
 # Tokens of a question beside which there is room for examples.
-_LONGEST_QUESTION = 1_000
+_LONGEST_QUESTION = 1_600
 
 
 @dataclass(frozen=True, slots=True)
