@@ -17,8 +17,6 @@ from amem_cli.models.reply_schema import read_answer
 
 Shown = TypeVar("Shown")
 
-# A model gets a second chance: a small one often fails by the form alone.
-ATTEMPTS = 2
 SHOWN_IN_PART = "the model's window held only a part of what it was to read"
 
 

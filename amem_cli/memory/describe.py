@@ -14,7 +14,6 @@ from amem_cli.analyzer.analyzer import AnalyzerValues
 from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.language.words import sentences
 from amem_cli.memory.ask_model import (
-    ATTEMPTS,
     ModelReply,
     ask_once,
     choice_schema,
@@ -148,8 +147,9 @@ def ask_for_metadata(
     metadata, use = Metadata(), ModelUse()
     failures: dict[str, str] = {}
     remarks: dict[str, None] = {}
+    refused: dict[str, None] = {}
     rest = question
-    for attempt in range(ATTEMPTS):
+    for attempt in range(settings.attempts):
         first = joint if attempt == 0 else None
         reply = first or ask_once(model, metadata_request(rest, settings.deadline))
         use += reply.use
@@ -160,6 +160,7 @@ def ask_for_metadata(
             continue
         remarks |= {reply.fault: None} if reply.fault else {}
         checked = check_metadata(reply.answer, rest, similarity=similarity, trusted=trusted)
+        refused |= dict.fromkeys(checked.problems)
         metadata = filled(metadata, checked.metadata)
         failures = {
             name: next(iter(checked.faults[name]), "nothing was said") for name in checked.unfilled
@@ -182,10 +183,12 @@ def ask_for_metadata(
     by_analyzer = f"{ANALYZER} wrote it instead"
     outcome |= {name: by_analyzer for name in failures if getattr(instead, name)}
     replaced = (f"{name}: {why}; {outcome[name]}" for name, why in failures.items())
+    refused |= dict.fromkeys(f"{name}: {why}" for name, why in failures.items())
     return Description(
         filled(filled(metadata, instead), kept),
         Step(model.name, METADATA_PROMPT if joint is None else JOINT_PROMPT, use),
         problems=(*remarks, *replaced),
+        refused=(*refused,),
     )
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
 from amem_cli.memory.ask_model import (
-    ATTEMPTS,
     ModelReply,
     ask_once,
     choice_schema,
@@ -102,6 +101,7 @@ def ask_for_links(
     vocabulary: Collection[str],
     similarity: Similarity,
     deadline: float,
+    attempts: int,
     joint: ModelReply | None = None,
 ) -> Linking:
     """Ask a trusted model which of the shown notes a note is related to, and what it changes there.
@@ -115,7 +115,7 @@ def ask_for_links(
     """
     use, fault = ModelUse(), ""
     made_by = LINKING_PROMPT if joint is None else JOINT_PROMPT
-    for attempt in range(ATTEMPTS):
+    for attempt in range(attempts):
         if attempt == 0 and joint is not None:
             answer, fault, _ = joint
         else:

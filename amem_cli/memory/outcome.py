@@ -45,6 +45,7 @@ class ProcessSettings:
         max_links: most links that the machine adds to a note.
         candidates: how many near notes the model is shown.
         deadline: seconds for one answer of the model.
+        attempts: how often the model is asked for what it answers wrong, at least once.
         trusted: the model is good enough to overrule the analyzer.
         plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
         learn: the owner's decisions about links count for others.
@@ -58,6 +59,8 @@ class ProcessSettings:
     max_links: int = 5
     candidates: int = 8
     deadline: float = 90.0
+    # A model gets a second chance: a small one often fails by the form alone.
+    attempts: int = 2
     trusted: bool = False
     plausible: float = PLAUSIBLE
     learn: bool = True
@@ -176,6 +179,8 @@ class Description:
     Attributes:
         replaces: names of fields whose present value goes, also if the new one is empty; the others
             are only filled.
+        refused: all of the model's answers that was not kept, and why, also where something else
+            in the field was; one line each.
     """
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -183,6 +188,7 @@ class Description:
     reason: str = ""
     problems: tuple[str, ...] = ()
     replaces: Collection[str] = ()
+    refused: tuple[str, ...] = ()
 
 
 def filled(present: Described, values: Metadata) -> Described:
@@ -239,3 +245,8 @@ class NoteAnalysis:
     def problems(self) -> tuple[str, ...]:
         """What went wrong or was replaced, one line each."""
         return self.description.problems + self.linking.problems
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What of the model's answers was not kept, and why, one line each."""
+        return self.description.refused + self.linking.problems

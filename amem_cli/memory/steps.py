@@ -145,6 +145,7 @@ class MemorySteps:
             vocabulary=self.index.notes.tag_counts(public=not note.private),
             similarity=similarity_by(self.encoder.encode),
             deadline=settings.deadline,
+            attempts=settings.attempts,
             joint=joint,
         )
 
