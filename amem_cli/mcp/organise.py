@@ -178,9 +178,9 @@ def next_to_organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any
 
 
 _STATES = ("organised", "refused", "question", "failed")
-_WRITTEN = json.within(
-    "outcome",
-    {**json.METADATA, **json.pick(json.OUTCOME, ("links", "changed_links", "evolved", "proposed"))},
+_WRITTEN = json.pick(
+    json.OUTCOME,
+    ("keywords", "tags", "context", "links", "changed_links", "evolved", "proposed"),
 )
 ORGANISED = {
     "notes": json.listed(
@@ -247,7 +247,7 @@ def _organised(workspace: Workspace, each: Organised, found: _Questions) -> Mapp
         else:
             refused.append("There was no room for its question: send fewer answers at once.")
     result = _result(each.path, each.state, refused)
-    written = each.outcome and json.document(_WRITTEN, {"outcome": each.outcome}, bounded=True)
+    written = each.outcome and json.document(_WRITTEN, each.outcome, bounded=True)
     return {
         **result,
         "id": summary.id if summary else None,

@@ -274,13 +274,16 @@ def _with_agent(
 
 
 def _last_run(index: MemoryIndex, path: str) -> tuple[Event, bool] | None:
-    """The last time that a note was processed, and whether that was undone."""
+    """The last time that a note was processed, and whether any of that was undone."""
     summary = index.notes.summary(path)
     if summary is None:
         return None
     events = index.events.read(summary.key)
     runs = [event for event in events if event.kind == "process"]
-    return (runs[-1], runs[-1].id in undone_events(events)) if runs else None
+    if not runs:
+        return None
+    undone = undone_events(events)
+    return runs[-1], any(each.cause == runs[-1].id and each.id in undone for each in events)
 
 
 def _not_made(analysis: NoteAnalysis, outcome: Outcome) -> Iterator[str]:
