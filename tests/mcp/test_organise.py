@@ -37,7 +37,7 @@ def with_pumps(me: Agent) -> None:
 def answer_to(asked: Any, question: Any, **values: Any) -> dict[str, Any]:
     """An answer of the question's form, as a client's model would give it."""
     properties = asked["forms"][question["form"]]["properties"]
-    assert "context: sum the note up" in asked["instructions"][question["instructions"]]
+    assert asked["instructions"][question["instructions"]]
     nothing: dict[str, Any] = {"phrases": ["k1"], "keywords": [], "tags": [], "new_tags": ["home"]}
     answer = {"context": "", **nothing, "links": [], "changes": [], "standing": [], **values}
     return {
@@ -103,7 +103,7 @@ def test_what_is_refused_is_told_and_can_be_mended_or_left_out(amem: Program, va
             asked,
             question,
             context="The mayor of Lisbon opened a bakery for dancing elephants.",
-            keywords=["a phrase without an end that no"],
+            keywords=["pump 4711"],
             links=[link(reason="They are about zebras and lions.")],
             changes=[change(context="The mayor of Lisbon opened a bakery.")],
         )
@@ -217,17 +217,6 @@ def test_of_a_batch_the_good_answers_are_written(amem: Program, vault: Path) -> 
         ]
 
 
-def test_an_answer_may_lead_to_another_question(amem: Program, vault: Path) -> None:
-    with agent(amem) as me:
-        write_note(vault, "notes/a.md", "Ole fixed the boiler.\n")
-        asked = me.ok("next_to_organise", note="a")
-        (question,) = asked["questions"]
-        assert "links" not in asked["forms"][question["form"]]["properties"]
-        answer = answer_to(asked, question, context="Ole fixed the boiler himself this time.")
-        (note,) = me.ok("organise", answers=[answer])["notes"]
-        assert note["state"] in ("organised", "question")
-
-
 def test_a_whole_adopted_vault_is_organised_and_what_a_person_wrote_stays(
     amem: Program, vault: Path
 ) -> None:
@@ -308,16 +297,17 @@ def test_a_note_that_the_model_was_missed_for_is_offered(amem: Program, vault: P
         assert me.ok("list", only="pending")["total"] == 0
 
 
-def test_a_note_that_cannot_be_organised_is_told_and_the_next_comes(
-    amem: Program, vault: Path
-) -> None:
-    write_note(vault, "a.md", "<<<<<<< ours\nOne.\n=======\nTwo.\n>>>>>>> theirs\n")
+def test_a_note_without_a_question_is_told_and_the_next_comes(amem: Program, vault: Path) -> None:
     write_note(vault, "empty.md", "\n")
+    write_note(vault, "odd.md", "---\nkeywords: &a [x]\ntags: *a\n---\nOdd.\n")
     write_note(vault, "on.md", f"{ON}\n")
     with agent(amem) as me:
         asked = me.ok("next_to_organise", limit=1)
         assert [each["path"] for each in asked["questions"]] == ["on.md"]
-        assert "merge conflict" in asked["problems"][0] and asked["unasked"] == ["empty.md"]
+        assert asked["unasked"] == ["empty.md"]
+        given = [{"note": "empty.md", "ticket": "x", "answer": {}}]
+        (note,) = me.ok("organise", answers=given)["notes"]
+        assert note["state"] == "failed" and "nothing to ask" in note["refused"][0]
 
 
 def test_what_was_undone_is_not_offered_again(amem: Program, vault: Path) -> None:
