@@ -141,14 +141,14 @@ def next_questions(
 
     Args:
         name: of the agent.
-        asked: somebody named the notes; else those are left out whose process a person took back.
+        asked: somebody named the notes; else those are left out that a person took something back
+            of.
     """
     for path in paths:
-        last = _last_run(process.ports.index, path)
-        if not asked and last is not None and last[1]:
+        if not asked and _was_taken_back(process.ports.index, path):
             continue
-        model, own = _with_agent(process, path, name)
         try:
+            model, own = _with_agent(process, path, name)
             analysed = own.analysed(path)
         except ModelClosed:
             assert model.question is not None
@@ -215,8 +215,8 @@ class _Answered:
         if model.fault:
             return Organised(self.path, "refused", refused=(model.fault,))
         last = _last_run(self._process.ports.index, self.path)
-        if not model.was_asked and self._process.again and last and last[0].model != ANALYZER:
-            why = f"it was organised before, by {last[0].model}"
+        if not model.was_asked and self._process.again and last and last.model != ANALYZER:
+            why = f"it was organised before, by {last.model}"
             return _failed(self.path, why, "Ask for this note alone to do it anew.")
         why = ANOTHER if model.was_asked else CHANGED
         return Organised(self.path, "question", refused=(why,), question=model.question)
@@ -246,7 +246,7 @@ class _Answered:
             "organised",
             outcome,
             refused=(*analysis.refused, *_not_made(analysis, outcome)),
-            event=last[0].id if last else "",
+            event=last.id if last else "",
         )
 
 
@@ -261,7 +261,7 @@ def _with_agent(
     so that it comes to the same question."""
     index = process.ports.index
     summary, last = index.notes.summary(path), _last_run(index, path)
-    state = f"{summary.text_hash if summary else ''} {last[0].id if last else ''}"
+    state = f"{summary.text_hash if summary else ''} {last.id if last else ''}"
     model = AgentModel(name, path, state, given or {})
     settings = replace(process.settings, trusted=True, attempts=1)
     # What the machine made of this text before is made anew.
@@ -273,17 +273,25 @@ def _with_agent(
     return model, replace(process, model=model, settings=settings, again=again, waiting=waiting)
 
 
-def _last_run(index: MemoryIndex, path: str) -> tuple[Event, bool] | None:
-    """The last time that a note was processed, and whether any of that was undone."""
+def _events(index: MemoryIndex, path: str) -> list[Event]:
     summary = index.notes.summary(path)
-    if summary is None:
-        return None
-    events = index.events.read(summary.key)
-    runs = [event for event in events if event.kind == "process"]
-    if not runs:
-        return None
+    return index.events.read(summary.key) if summary is not None else []
+
+
+def _last_run(index: MemoryIndex, path: str) -> Event | None:
+    """The last time that a note was processed."""
+    runs = [event for event in _events(index, path) if event.kind == "process"]
+    return runs[-1] if runs else None
+
+
+def _was_taken_back(index: MemoryIndex, path: str) -> bool:
+    """Whether a person took back something of what was made of a note's text as it is now."""
+    summary, last = index.notes.summary(path), _last_run(index, path)
+    if summary is None or last is None or last.text_hash != summary.text_hash or last.waits_for:
+        return False
+    events = _events(index, path)
     undone = undone_events(events)
-    return runs[-1], any(each.cause == runs[-1].id and each.id in undone for each in events)
+    return any(event.cause == last.id and event.id in undone for event in events)
 
 
 def _not_made(analysis: NoteAnalysis, outcome: Outcome) -> Iterator[str]:

@@ -112,11 +112,15 @@ def test_what_is_refused_is_told_and_can_be_mended_or_left_out(amem: Program, va
         said = "\n".join(note["refused"])
         for part in ("context: ", "keywords: “", "links: ", "changes: "):
             assert part in said
-        assert tree_hashes(vault)["notes/Pump runs at night.md"] == (
-            before["notes/Pump runs at night.md"]
+        assert (
+            tree_hashes(vault)["notes/Pump runs at night.md"]
+            == (before["notes/Pump runs at night.md"])
         )
         # The ticket holds, as nothing was written.
-        mended = {**wrong, "answer": {**good_answer(asked)["answer"], "keywords": wrong["answer"]["keywords"]}}
+        mended = {
+            **wrong,
+            "answer": {**good_answer(asked)["answer"], "keywords": wrong["answer"]["keywords"]},
+        }
         (note,) = me.ok("organise", answers=[mended])["notes"]
         assert note["state"] == "refused" and len(note["refused"]) == 1
         (note,) = me.ok("organise", answers=[mended], final=True)["notes"]
@@ -236,7 +240,9 @@ def test_a_whole_adopted_vault_is_organised_and_what_a_person_wrote_stays(
         assert "context" not in asked["forms"][first["form"]]["properties"]
         answers = [
             {**answer_to_form(asked, first), "note": "off.md"},
-            answer_to(asked, second, context=ABOUT, links=[link()], changes=[change(keywords=["wet"])]),
+            answer_to(
+                asked, second, context=ABOUT, links=[link()], changes=[change(keywords=["wet"])]
+            ),
             {**answer_to_form(asked, first), "note": "diary.md"},
         ]
         found = me.ok("organise", answers=answers)

@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.conftest import Program
 from tests.mcp.clients import agent, new_vault, raw_server, with_quick_encoder
+from tests.mcp.test_http import http_agent, http_server
 from tests.vaults import write_note
 
 pytestmark = pytest.mark.slow
@@ -131,6 +132,15 @@ def test_a_protocol_without_sampling_and_a_client_without_it_work_as_before(
     is_not_asked(amem, FakeClientModel(json.dumps(ANSWER)))
     with agent(amem, mode="legacy") as me:
         assert not me.ok("add", content=TEXT, title="Pump")["pending"]
+
+
+def test_over_http_the_client_is_asked_as_well(amem: Program, vault: Path) -> None:
+    model = FakeClientModel(json.dumps(ANSWER))
+    token = "a token of the test's own"
+    with http_server(amem, AMEM_MCP_TOKEN=token) as (_, url):
+        with http_agent(url, token, "legacy", model) as me:
+            assert me.ok("add", content=TEXT, title="Pump")["context"] == ABOUT
+        assert len(model.asked) == 1
 
 
 def test_a_private_note_is_never_shown_to_the_client(amem: Program, vault: Path) -> None:
