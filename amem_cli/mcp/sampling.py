@@ -12,6 +12,7 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as Expired
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
@@ -76,8 +77,8 @@ class SamplingModel:
             raise ModelError(
                 f"{self._client} gave no answer within {request.deadline:g} s", hint=_HINT
             ) from None
-        except CancelledError:
-            raise ModelClosed("the call was cancelled") from None
+        except (CancelledError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            raise ModelClosed("the call was cancelled, or the client is gone") from None
         except MCPError as error:
             why = " ".join(error.message[:_MESSAGE_CHARACTERS].split())
             raise ModelError(f"{self._client} gave no answer: {why}", hint=_HINT) from None

@@ -271,6 +271,18 @@ def answer_to_form(asked: Any, question: Any) -> dict[str, Any]:
     return {"note": question["path"], "ticket": question["ticket"], "answer": given}
 
 
+def test_an_older_note_that_is_linked_already_changes_as_well(amem: Program, vault: Path) -> None:
+    with agent(amem) as me:
+        me.ok("add", content=OFF, title="Pump off at night")
+        made = me.ok("add", content=f"{ON} This replaces [[Pump off at night]].", title="Pump runs")
+        assert [each["relation"] for each in made["links"]] == ["supersedes"]
+        asked = me.ok("next_to_organise", note="Pump runs")
+        (note,) = me.ok("organise", answers=[good_answer(asked)])["notes"]
+        assert note["state"] == "organised" and note["written"]["links"] == []
+        assert note["refused"] == ["links: notes/Pump off at night.md is linked already"]
+        assert me.ok("read", note="Pump off at night")["context"] == NOW
+
+
 def test_in_review_mode_changes_of_older_notes_are_proposed(amem: Program, vault: Path) -> None:
     assert amem("config", "set", "evolution.mode", "review").code == 0
     with agent(amem) as me:
@@ -326,6 +338,9 @@ def test_what_was_undone_is_not_offered_again(amem: Program, vault: Path) -> Non
         me.ok("undo", event=run)
         assert me.ok("next_to_organise", all=True)["questions"] == []
         assert me.ok("next_to_organise", note="Pump off at night")["questions"]
+        # A new text is another matter.
+        me.ok("update", note="Pump off at night", append="Says Ole.", wait=False)
+        assert len(me.ok("next_to_organise")["questions"]) == 1
 
 
 def test_questions_are_bounded(amem: Program, vault: Path) -> None:

@@ -126,6 +126,9 @@ def test_nobody_is_asked_who_did_not_agree(amem: Program, vault: Path) -> None:
     assert amem("config", "set", "mcp.sampling", "on", "--user").code == 0
     assert amem("config", "set", "mcp.sampling", "off").code == 0
     is_not_asked(amem, model, mode="legacy")
+    # As does who starts the server.
+    with agent(amem, mode="legacy", sampling=model, AMEM_MCP_SAMPLING="on") as me:
+        assert me.ok("add", content=f"{TEXT} Ole saw it.", title="Ole")["context"] == ABOUT
 
 
 def test_a_protocol_without_sampling_and_a_client_without_it_work_as_before(
