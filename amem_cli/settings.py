@@ -24,6 +24,11 @@ def _one_of(usual: str, *others: str) -> Any:
     return field(default=usual, metadata={"choices": (usual, *others)})
 
 
+def _agreed_to(*choices: str) -> Any:
+    """Off, unless the user agrees: the file of a vault, which may be somebody else's, cannot."""
+    return field(default="off", metadata={"choices": ("off", *choices), "users_own": True})
+
+
 def _within(low: float, high: float, *, usual: float) -> Any:
     return field(default=usual, metadata={"bounds": (low, high)})
 
@@ -66,6 +71,8 @@ class Settings:
         list_stale_days: a note that was neither edited nor read for so long is stale.
         exclude_folders: folders whose notes are no memories.
         git_commit: `off`, or `batch`: each batch of machine changes is one commit.
+        mcp_sampling: `on` (an agent that offers MCP sampling is asked in place of a language model)
+            or `off`. A vault's own settings can only switch it off.
         properties_*: names of the properties in the front matter.
     """
 
@@ -98,6 +105,7 @@ class Settings:
     list_stale_days: int = _within(1, 36_500, usual=365)
     exclude_folders: tuple[str, ...] = ("templates",)
     git_commit: str = _one_of("off", "batch")
+    mcp_sampling: str = _agreed_to("on")
     properties_id: str = "id"
     properties_created: str = "created"
     properties_keywords: str = "keywords"
@@ -200,6 +208,11 @@ def field_of(key: str) -> str:
     return names[key]
 
 
+def is_users_own(key: str) -> bool:
+    """Whether a vault's own settings can only give the setting its default."""
+    return bool(_field(key).metadata.get("users_own"))
+
+
 def _field(key: str) -> Field[Any]:
     name = field_of(key)
     return next(item for item in fields(Settings) if item.name == name)
@@ -229,8 +242,14 @@ def load_settings(
     names = setting_keys()
     for layer, values in layers.items():
         known = {key: value for key, value in values.items() if key in names}
-        changes = {names[key]: checked_value(key, known[key], place=layer) for key in known}
-        settings = replace(settings, **changes)
+        checked = {key: checked_value(key, known[key], place=layer) for key in known}
+        if layer == "vault":
+            known = {
+                key: value
+                for key, value in checked.items()
+                if not (is_users_own(key) and value != _field(key).default)
+            }
+        settings = replace(settings, **{names[key]: checked[key] for key in known})
         origin.update(dict.fromkeys(known, layer))
     options = options or {}
     settings = replace(settings, **options)

@@ -171,7 +171,7 @@ def _ask_model(
     for _ in range(ATTEMPTS):
         request = answer_request(question, allowed, deadline=deadline, remark=fault)
         try:
-            answer, fault, cost = ask_once(model, request)
+            answer, fault, cost = ask_once(model, request, whole=True)
         except ModelError as error:
             fault = error.message
             break

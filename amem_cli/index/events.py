@@ -373,6 +373,20 @@ class IndexQueue:
         )
         return [PendingNote(*row) for row in self._file.rows(sql)]
 
+    def made_by(self, model: str) -> list[str]:
+        """Paths of the notes whose text, as it is now, was last processed by this model, oldest
+        first."""
+        last = (
+            "SELECT record FROM events e WHERE e.note IN (n.id, n.path) AND e.kind = 'process'"
+            " ORDER BY e.event DESC LIMIT 1"
+        )
+        sql = (
+            f"SELECT n.path FROM notes n WHERE n.refused = '' AND {_PROCESSED}"  # noqa: S608
+            f" AND json_extract(({last}), '$.model') = ?"
+            " ORDER BY coalesce(nullif(n.created, ''), n.modified), n.path"
+        )
+        return [path for (path,) in self._file.rows(sql, (model,))]
+
     def never_processed(self, paths: Collection[str] = ()) -> set[str]:
         """Of the pending notes and those at `paths`, the ones of which no text was processed."""
         asked = {each.path for each in self.pending()}.union(paths)

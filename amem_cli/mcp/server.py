@@ -24,6 +24,7 @@ from amem_cli.index.records import Progress
 from amem_cli.mcp import prompts as resources
 from amem_cli.mcp.http import Door, web_server
 from amem_cli.mcp.prompts import PROMPTS
+from amem_cli.mcp.sampling import SamplingModel, sampling_model
 from amem_cli.mcp.stdio import Wire, open_streams
 from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, compact, hint_for_agents, prepared
 from amem_cli.mcp.tools import TOOLS
@@ -104,7 +105,7 @@ class AgentServer:
 
     def _refusal(self, tool: Tool) -> str:
         """Why the tool is not offered; empty if it is."""
-        if tool.writes and not self._policy.writes:
+        if (tool.writes or tool.prepares) and not self._policy.writes:
             return "this server is read-only"
         if tool.deletes and not self._policy.deletes:
             return "notes can be deleted only if the server was started with --allow-delete"
@@ -142,7 +143,11 @@ class AgentServer:
             given = prepared(self._takes(tool), params.arguments or {})
             workspace = self._vault(given.pop("vault", ""))
             threads = self._slow if tool.asks_model else self._quick
-            document = await self._done(ctx, workspace, lambda: tool.run(workspace, given), threads)
+            # To organise notes; `ask` is for the vault's own model.
+            organises = tool.asks_model and tool.writes
+            document = await self._done(
+                ctx, workspace, lambda: tool.run(workspace, given), threads, may_ask=organises
+            )
         except AmemError as error:
             # A result, not an error of the protocol: the model reads it and can correct its call.
             return _failed(f"{error.message}\n{self._hint(error)}".strip())
@@ -160,19 +165,27 @@ class AgentServer:
         workspace: Workspace,
         work: Callable[[], Any],
         threads: ThreadPoolExecutor,
+        *,
+        may_ask: bool = False,
     ) -> Any:
-        """The result of a call's work, done in a thread; it ends early if nobody waits for it."""
+        """The result of a call's work, done in a thread; it ends early if nobody waits for it.
+
+        Args:
+            may_ask: it may ask the client's own model.
+        """
         if self._waiting >= WAITING_CALLS:
             raise UsageError("too many calls at once", hint="Wait for the answers.")
         self._waiting += 1
         try:
             async with _progress(ctx) as show:
+                client = _client_of(ctx)
                 caller = Caller(
                     progress=show,
                     sees_private=self._policy.sees_private,
-                    client=_client_of(ctx),
+                    client=client,
                 )
-                future = threads.submit(self._result, workspace, caller, work)
+                offered = sampling_model(ctx, client) if may_ask else None
+                future = threads.submit(self._result, workspace, caller, work, offered)
                 try:
                     result = await asyncio.wrap_future(future)
                 except asyncio.CancelledError:
@@ -186,9 +199,17 @@ class AgentServer:
             raise result
         return result
 
-    def _result(self, workspace: Workspace, caller: Caller, work: Callable[[], Any]) -> Any:
+    def _result(
+        self,
+        workspace: Workspace,
+        caller: Caller,
+        work: Callable[[], Any],
+        offered: SamplingModel | None,
+    ) -> Any:
         try:
             with workspace.call(caller):
+                if workspace.settings.mcp_sampling == "on":
+                    caller.model = offered
                 return work()
         except AmemError as error:
             return error

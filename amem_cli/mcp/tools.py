@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import UsageError
 from amem_cli.journal.change_store import CLIENT
+from amem_cli.mcp.organise import (
+    EVOLVED,
+    ORGANISED,
+    OUTCOME,
+    QUESTIONS,
+    evolve,
+    next_to_organise,
+    organise,
+)
 from amem_cli.mcp.tool import Arguments, compact, described
 from amem_cli.search.search import Filters, Hit
 from amem_cli.workspace import documents as json
@@ -311,25 +320,9 @@ def vault_summary(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     }
 
 
-def _review_sentence(count: int) -> str | None:
-    """What happens to so many proposals, for an agent to pass on; None if there are none."""
-    if not count:
-        return None
-    what = "1 change of an older note is" if count == 1 else f"{count} changes of older notes are"
-    return (
-        f"{what} proposed and not made: the user's settings let them wait until the user decides,"
-        " with `amem review` in a terminal."
-    )
-
-
-_REVIEW = NAME_OR_NULL.about("says to whom the decision on `proposed` is left; tell the user")
-_OUTCOME = {
-    **json.without(json.OUTCOME, "changed_links", "model"),
-    "review": _REVIEW.of(lambda outcome: _review_sentence(len(outcome.proposed))),
-}
 ADDED = {
     "known": FLAG.about("nothing was added: this note held the very text already"),
-    **json.within("outcome", _OUTCOME),
+    **json.within("outcome", OUTCOME),
 }
 
 
@@ -367,7 +360,7 @@ def _refuse_id(workspace: Workspace, content: str) -> None:
         )
 
 
-UPDATED = {"changed": NAMES, "revision": NAME, **json.within("outcome", _OUTCOME)}
+UPDATED = {"changed": NAMES, "revision": NAME, **json.within("outcome", OUTCOME)}
 
 
 def _update(workspace: Workspace, given: Arguments) -> Updated:
@@ -430,33 +423,6 @@ def _link(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     return {"source": source, "target": target, "changed": changed}
 
 
-EVOLVED = {
-    "notes": json.listed(_OUTCOME),
-    "review": _REVIEW,
-    "left": COUNT,
-    "stopped": NAME_OR_NULL,
-}
-
-
-def _evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
-    # Private notes are not counted either: `left` would reveal them.
-    hidden = workspace.hidden()
-
-    def waiting() -> list[str]:
-        return [note.path for note in workspace.index.queue.pending() if note.path not in hidden]
-
-    paths = [workspace.note(given["note"]).path] if given["note"] else waiting()[: given["limit"]]
-    with workspace.evolving(paths, asked=bool(given["note"])) as batch:
-        outcomes = [workspace.visible_outcome(each) for each in batch.outcomes()]
-    return {
-        "notes": outcomes,
-        "review": _review_sentence(sum(len(outcome.proposed) for outcome in outcomes)),
-        # Counted anew: others add and finish notes meanwhile.
-        "left": len(waiting()),
-        "stopped": " ".join(batch.stopped),
-    }
-
-
 UNDONE = {
     "events": json.listed({"event": NAME.of("id"), "kind": NAME, "path": NAME}),
     "paths": NAMES,
@@ -488,7 +454,9 @@ TOOLS = described(
             lambda workspace, given: workspace.move(workspace.note(given["note"]), given["name"]),
         ),
         "link": (LINKED, _link),
-        "evolve": (EVOLVED, _evolve),
+        "evolve": (EVOLVED, evolve),
+        "next_to_organise": (QUESTIONS, next_to_organise),
+        "organise": (ORGANISED, organise),
         "undo": (UNDONE, lambda workspace, given: workspace.undo(**given)),
         "delete": (
             DELETED,

@@ -44,6 +44,8 @@ class Answer:
     Attributes:
         failures: why a field that was asked for is empty, by its name.
         remarks: what is odd about an answer, one line each.
+        refused: what was not kept of the metadata and why, one line each, also where something else
+            in the field was.
         linking: None if it was not asked for.
     """
 
@@ -51,6 +53,7 @@ class Answer:
     step: Step
     failures: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()
+    refused: Sequence[str] = ()
     linking: Linking | None = None
 
 
@@ -80,6 +83,12 @@ def ask_for_summary(
         metadata = replace(metadata, context="")
         failures["context"] = "says less than a sentence of the note"
     return Answer(metadata, Step(model.name, METADATA_PROMPT, use), failures, tuple(remarks))
+
+
+def _refused(fault: str, checked: CheckedMetadata) -> tuple[str, ...]:
+    """All of an answer's metadata that was not kept, and what is missing, once each."""
+    missing = (f"{name}: {why}" for name, why in checked.failures.items())
+    return tuple(filter(None, dict.fromkeys((fault, *checked.problems, *missing))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +177,7 @@ class NoteQuestion:
             Step(model.name, self.prompt),
             checked.failures,
             (reply.fault,) if reply.fault else (),
+            _refused(reply.fault, checked),
             self._linking(reply, filled(self.note, checked.metadata), model),
         )
 

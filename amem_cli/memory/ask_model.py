@@ -13,7 +13,7 @@ from amem_cli.data import table
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelRequest
 from amem_cli.models.prompt_text import FENCE, MOST_READ, quote_as_data
-from amem_cli.models.reply_schema import read_parts
+from amem_cli.models.reply_schema import read_answer, read_parts
 
 Shown = TypeVar("Shown")
 
@@ -30,8 +30,11 @@ class ModelReply(NamedTuple):
     use: ModelUse
 
 
-def ask_once(model: LanguageModel, request: ModelRequest) -> ModelReply:
+def ask_once(model: LanguageModel, request: ModelRequest, *, whole: bool = False) -> ModelReply:
     """Ask one question.
+
+    Args:
+        whole: an answer that is not of the requested schema in every part is rejected.
 
     Raises:
         ModelError: the model gave no answer.
@@ -42,9 +45,12 @@ def ask_once(model: LanguageModel, request: ModelRequest) -> ModelReply:
         return ModelReply(None, "the model declined to answer", use)
     if not answer.complete:
         return ModelReply(None, "the answer was cut off", use)
+    remark = SHOWN_IN_PART if answer.truncated else ""
     try:
+        if whole:
+            return ModelReply(read_answer(answer.text, request.schema), remark, use)
         parts, faults = read_parts(answer.text, request.schema)
-        remarks = (*([SHOWN_IN_PART] if answer.truncated else []), *faults[:MOST_REMARKS])
+        remarks = filter(None, (remark, *faults[:MOST_REMARKS]))
         return ModelReply(parts, "; ".join(remarks), use)
     except AnswerRejected as rejected:
         return ModelReply(None, f"the answer was rejected: {rejected}", use)

@@ -100,6 +100,7 @@ def description_of(
     kept: Metadata,
     step: Step,
     remarks: Sequence[str] = (),
+    refused: Sequence[str] = (),
 ) -> Description:
     """A model's metadata, with the analyzer's, else the former, for what it does not give.
 
@@ -107,6 +108,7 @@ def description_of(
         failures: why a field that the model was asked for is empty, by its name.
         missing: all that the note lacks, also what the model was not asked for.
         kept: former values, which stay where neither gives one.
+        refused: all of the answers that was not kept, one line each.
     """
     unfilled = tuple(name for name in missing if not getattr(metadata, name))
     instead = values.metadata(unfilled)
@@ -116,7 +118,7 @@ def description_of(
     outcome |= {name: by_analyzer for name in failures if getattr(instead, name)}
     replaced = (f"{name}: {why}; {outcome[name]}" for name, why in failures.items())
     whole = filled(filled(metadata, instead), kept)
-    return Description(whole, step, problems=(*remarks, *replaced))
+    return Description(whole, step, problems=(*remarks, *replaced), refused=tuple(refused))
 
 
 def metadata_request(

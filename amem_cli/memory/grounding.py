@@ -246,7 +246,7 @@ def _is_about(line: str, source: NoteText, similarity: Similarity | None, truste
         return shared >= 0.25
     near = similarity(line, source.whole)
     if trusted:
-        return near >= _LEAST_OF_A_TRUSTED_CONTEXT or shared >= 0.25
+        return shared >= 0.25 or (shared > 0 and near >= _LEAST_OF_A_TRUSTED_CONTEXT)
     return shared >= 0.1 and near >= (0.45 if shared < 0.3 else 0.35)
 
 

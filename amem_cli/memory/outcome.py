@@ -178,6 +178,8 @@ class Description:
     Attributes:
         replaces: names of fields whose present value goes, also if the new one is empty; the others
             are only filled.
+        refused: all of the model's answers that was not kept, and why, also where something else
+            in the field was; one line each.
     """
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -185,6 +187,7 @@ class Description:
     reason: str = ""
     problems: tuple[str, ...] = ()
     replaces: Collection[str] = ()
+    refused: tuple[str, ...] = ()
 
 
 def filled(present: Described, values: Metadata) -> Described:
@@ -244,3 +247,8 @@ class NoteAnalysis:
     def problems(self) -> tuple[str, ...]:
         """What went wrong or was replaced, one line each."""
         return self.description.problems + self.linking.problems
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What of the model's answers was not kept, and why, one line each."""
+        return self.description.refused + self.linking.problems

@@ -112,6 +112,7 @@ class ProcessPlan:
 
     Args:
         is_settled: whether nobody is likely to be editing a note at this moment.
+        again: older notes that the note was linked to before change as well.
     """
 
     def __init__(
@@ -121,11 +122,14 @@ class ProcessPlan:
         is_settled: Callable[[FileContent, Note], bool],
         content: FileContent,
         analysis: NoteAnalysis,
+        *,
+        again: bool = False,
     ) -> None:
         self._ports = ports
         self._settings = settings
         self._is_settled = is_settled
         self._analysis = analysis
+        self._again = again
         self.note = NoteDraft(ports, content)
         self.drafts = [self.note]
         self.proposed: list[Proposal] = []
@@ -169,7 +173,8 @@ class ProcessPlan:
             for link in changed
             if link.after is not None and link.after.relation != link.before.relation
         }
-        evolved = self._evolve({link.path for link in links} | turned)
+        named = {link.target for link in linking.links} if self._again else set()
+        evolved = self._evolve({link.path for link in links} | turned | named)
         changed += self._update_neighbours_links()
         note = self.note.note
         return Outcome(

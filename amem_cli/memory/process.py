@@ -102,8 +102,39 @@ class MemoryProcess:
             self._count_failure(path, "kept changing")
             return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
-    def _run_once(self, path: str, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
-        """Describe, link and evolve one version of a note, unless it changes meanwhile."""
+    def analysed(self, path: str) -> tuple[FileContent, NoteAnalysis] | Outcome:
+        """What the process would record of a note as it is now, or why it cannot be processed.
+
+        Writes nothing; no analyzer stands in for the model, as in `run`.
+
+        Raises:
+            NotFoundError: the note is gone.
+            ModelError: the model gave no answer.
+        """
+        ready = self._ready(path, asked=True, only_pending=False)
+        if isinstance(ready, Outcome):
+            return ready
+        content, note = ready
+        try:
+            self._try_on(content, note)
+        except HeaderRefused as error:
+            return waiting_outcome(self.ports, path, (error.message, error.hint), pending=False)
+        return content, self._analyse(note, text_hash(content.raw))
+
+    def record(self, content: FileContent, analysis: NoteAnalysis) -> Outcome:
+        """Write what `analysed` gave.
+
+        Raises:
+            WriteConflict: the note changed meanwhile; nothing was written.
+        """
+        outcome = self._record(content, analysis, dry_run=False, only_pending=False)
+        embed_missing(self.ports, self.encoder)
+        return outcome
+
+    def _ready(
+        self, path: str, asked: bool, only_pending: bool
+    ) -> tuple[FileContent, Note] | Outcome:
+        """The note as it is now, or why it is not processed."""
         waiting = partial(waiting_outcome, self.ports, path)
         if self.model is not None and self.model.is_remote:
             # A neighbour may have been made private a moment ago.
@@ -122,6 +153,15 @@ class MemoryProcess:
         if not asked and not self._is_settled(content, note):
             problem = "is being edited; it will be done later"
             return replace(waiting((problem,)), unsettled=True)
+        return content, note
+
+    def _run_once(self, path: str, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
+        """Describe, link and evolve one version of a note, unless it changes meanwhile."""
+        waiting = partial(waiting_outcome, self.ports, path)
+        ready = self._ready(path, asked, only_pending)
+        if isinstance(ready, Outcome):
+            return ready
+        content, note = ready
         try:
             self._try_on(content, note)
             analysis, failure = self._analysed(content, note)
@@ -293,7 +333,9 @@ class MemoryProcess:
             current = self.ports.vault.read(path)
             if current.sha != content.sha:
                 raise WriteConflict(f"{path} changed meanwhile")
-            plan = ProcessPlan(self.ports, self.settings, self._is_settled, current, analysis)
+            plan = ProcessPlan(
+                self.ports, self.settings, self._is_settled, current, analysis, again=self.again
+            )
             if only_pending and self._is_finished(current, plan.note.note):
                 # It had nothing to write, else the file would be another one.
                 raise WriteConflict(f"{path} was finished with meanwhile")

@@ -119,7 +119,14 @@ class MemorySteps:
 
         def described(answer: Answer) -> Description:
             return description_of(
-                answer.metadata, answer.failures, missing, values, kept, answer.step, answer.remarks
+                answer.metadata,
+                answer.failures,
+                missing,
+                values,
+                kept,
+                answer.step,
+                answer.remarks,
+                answer.refused,
             )
 
         if not settings.trusted:

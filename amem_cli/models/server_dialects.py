@@ -90,7 +90,7 @@ class ChatDialect:
             content = ""
         usage = completion.get("usage")
         return ModelAnswer(
-            text=_bare_json(content),
+            text=bare_json(content),
             complete=reason in COMPLETE_REASONS and not refused,
             prompt_tokens=_count(usage, "prompt_tokens"),
             answer_tokens=_count(usage, "completion_tokens"),
@@ -147,7 +147,7 @@ class OllamaDialect:
         words = len(request.instructions.split()) + len(request.text.split())
         too_few = words >= LEAST_WORDS and 0 < prompt_tokens < words // 2
         return ModelAnswer(
-            text=_bare_json(message.get("content")),
+            text=bare_json(message.get("content")),
             complete=completion.get("done_reason", "stop") in COMPLETE_REASONS,
             prompt_tokens=prompt_tokens,
             answer_tokens=_count(completion, "eval_count"),
@@ -177,19 +177,25 @@ def _chat(
 ) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """What both APIs share of a request, and the schema as the server takes it."""
     schema = to_json_schema(request.schema, bounds=json_request is not JsonRequest.SCHEMA)
+    instructions, text = prompt_parts(request, None if json_request.by_schema else schema)
+    messages = [
+        {"role": "system", "content": instructions},
+        {"role": "user", "content": text},
+    ]
+    return {"model": model, "messages": messages, "stream": False}, schema
+
+
+def prompt_parts(request: ModelRequest, schema: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Instructions and text of a request, with the schema in words where it has no other way."""
     instructions = request.instructions
-    if not json_request.by_schema:
+    if schema is not None:
         in_words = json.dumps(schema, ensure_ascii=False)
         instructions += (
             f"\n\nAnswer with one JSON object and nothing else. Its JSON schema:\n{in_words}"
         )
     # Lone surrogates have no UTF-8, which the server would refuse.
     text = request.text.encode("utf-8", "replace").decode("utf-8")
-    messages = [
-        {"role": "system", "content": instructions},
-        {"role": "user", "content": without_control_strings(text)},
-    ]
-    return {"model": model, "messages": messages, "stream": False}, schema
+    return instructions, without_control_strings(text)
 
 
 def server_message(body: bytes) -> str:
@@ -212,8 +218,8 @@ def json_object(body: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _bare_json(content: object) -> str:
-    """The answer without the thoughts before it and the code fence around it."""
+def bare_json(content: object) -> str:
+    """An answer without the thoughts before it and the code fence around it."""
     if not isinstance(content, str):
         raise ReplyUnusable("the reply holds no text")
     text = content.strip()

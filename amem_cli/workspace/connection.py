@@ -54,6 +54,7 @@ class Caller:
     Args:
         progress: shows what takes time; called in the thread that does the work.
         saved: called with the path of a note as soon as what a person wrote is on disk.
+        model: the memory process asks it in place of the vault's; None for the vault's own.
 
     Attributes:
         sees_private: notes with `private: true` are found, read and named.
@@ -67,10 +68,12 @@ class Caller:
         saved: Callable[[str], None] = lambda path: None,
         sees_private: bool = True,
         client: str = "",
+        model: LanguageModel | None = None,
     ) -> None:
         self.sees_private = sees_private
         self.client = client
         self.saved = saved
+        self.model = model
         self._progress = progress
         self._stopped = threading.Event()
         self._lock = threading.Lock()

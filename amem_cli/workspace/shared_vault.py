@@ -297,14 +297,25 @@ class SharedVault:
 
     @property
     def process(self) -> MemoryProcess:
-        """The memory process with this vault's models and settings."""
+        """The memory process with this vault's models, or the caller's, and its settings."""
+        own = self._connection.caller.model
+        if own is not None:
+            from amem_cli.memory.outcome import ModelTrust
+
+            return self.process_with(own, ModelTrust("all"))
+        trust = self.model_trust
+        return self.process_with(
+            None if trust.asked_for == "nothing" else self._model_or_stand_in(), trust
+        )
+
+    def process_with(self, model: LanguageModel | None, trust: ModelTrust) -> MemoryProcess:
+        """The memory process with a model that is trusted so far."""
         from amem_cli.memory.process import MemoryProcess
 
-        trust = self.model_trust
         return MemoryProcess(
             ports=self.ports,
             encoder=self.encoder,
-            model=None if trust.asked_for == "nothing" else self._model_or_stand_in(),
+            model=model,
             settings=process_settings(self.settings, trust),
         )
 
@@ -346,7 +357,8 @@ class SharedVault:
     def model_at_work(self) -> Iterator[None]:
         """The language model works for this call alone, and is cut short when the call stops."""
         connection = self._connection
-        interrupt = connection.models.close_model
+        own = connection.caller.model
+        interrupt = connection.models.close_model if own is None else own.close
         # The lock comes first: a stop while this call waits must not close another call's model.
         with self._model_lock, connection.caller.interruptible(interrupt):
             yield
@@ -401,6 +413,11 @@ class SharedVault:
         waiting = self.index.vectors.count_to_embed(encoder.model_id) > 0
         with self._connection.caller.progress("embedding passages", at_once=waiting) as progress:
             return embed_missing(self.ports, encoder, progress=progress)
+
+    @property
+    def caller_now(self) -> Caller:
+        """Who calls, in this thread."""
+        return self._connection.caller
 
     @property
     def sees_private(self) -> bool:

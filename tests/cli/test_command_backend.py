@@ -25,7 +25,7 @@ with open({log!r}, "a") as log:
 said = {{
     "context": "Croissant dough tears in lamination where the butter is too cold.",
     "keywords": ["croissant dough", "lamination"],
-    "new_tags": ["baking"],
+    "tags": ["baking"],
     "answer": "The dough tears [n1].",
 }}
 for name, of in schema["properties"].items():

@@ -100,8 +100,18 @@ class Agent:
 
 
 @contextmanager
-def agent(amem: Program, *options: str, mode: str = "auto", **variables: str) -> Iterator[Agent]:
-    """The SDK's client on a server in a process of its own."""
+def agent(
+    amem: Program,
+    *options: str,
+    mode: str = "auto",
+    sampling: Any = None,
+    **variables: str,
+) -> Iterator[Agent]:
+    """The SDK's client on a server in a process of its own.
+
+    Args:
+        sampling: answers what the server asks the client's model; None for a client without one.
+    """
     server = StdioServerParameters(
         command=SERVER[0],
         args=[*SERVER[1:], "mcp", *options],
@@ -112,7 +122,12 @@ def agent(amem: Program, *options: str, mode: str = "auto", **variables: str) ->
         (amem.folder / "server.log").open("a", encoding="utf-8") as log,
         start_blocking_portal() as portal,
     ):
-        client = Client(stdio_client(server, errlog=log), mode=mode, read_timeout_seconds=PATIENCE)
+        client = Client(
+            stdio_client(server, errlog=log),
+            mode=mode,
+            read_timeout_seconds=PATIENCE,
+            sampling_callback=sampling,
+        )
         failure = None
         with portal.wrap_async_context_manager(client) as entered:
             try:

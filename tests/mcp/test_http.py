@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -62,13 +63,14 @@ def http_server(
 
 
 @contextmanager
-def http_agent(url: str, token: str, mode: str = "auto") -> Iterator[Agent]:
-    """The SDK's client of such a server."""
+def http_agent(url: str, token: str, mode: str = "auto", sampling: Any = None) -> Iterator[Agent]:
+    """The SDK's client of such a server; `sampling` answers what its model is asked."""
     headers = {"Authorization": f"Bearer {token}"}
     with start_blocking_portal() as portal:
         web = httpx2.AsyncClient(headers=headers, timeout=PATIENCE)
         transport = streamable_http_client(url, http_client=web)
-        with portal.wrap_async_context_manager(Client(transport, mode=mode)) as entered:
+        client = Client(transport, mode=mode, sampling_callback=sampling)
+        with portal.wrap_async_context_manager(client) as entered:
             yield Agent(portal, entered)
 
 

@@ -1,0 +1,269 @@
+"""Organising notes: by the vault's own model or analyzer, or by the agent that calls."""
+
+from __future__ import annotations
+
+import json as encoding
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.data import table
+from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.mcp.tool import Arguments, compact
+from amem_cli.workspace import documents as json
+from amem_cli.workspace.documents import (
+    COUNT,
+    COUNT_OR_NULL,
+    NAME,
+    NAME_OR_NULL,
+    NAMES,
+    TEXTS,
+)
+
+if TYPE_CHECKING:
+    from amem_cli.memory.agent import Organised, Question
+    from amem_cli.workspace.workspace import Workspace
+
+# How much of questions an agent gets at once: about 10,000 tokens, at four characters a token.
+_QUESTION_CHARACTERS = 40_000
+_LISTED = 20
+FORM_RULES: str = table("tools.toml")["form"]["rules"]
+
+
+def review_sentence(count: int) -> str | None:
+    """What happens to so many proposals, for an agent to pass on; None if there are none."""
+    if not count:
+        return None
+    what = "1 change of an older note is" if count == 1 else f"{count} changes of older notes are"
+    return (
+        f"{what} proposed and not made: the user's settings let them wait until the user decides,"
+        " with `amem review` in a terminal."
+    )
+
+
+_REVIEW = NAME_OR_NULL.about("says to whom the decision on `proposed` is left; tell the user")
+OUTCOME = {
+    **json.without(json.OUTCOME, "changed_links", "model"),
+    "review": _REVIEW.of(lambda outcome: review_sentence(len(outcome.proposed))),
+}
+EVOLVED = {
+    "notes": json.listed(OUTCOME),
+    "review": _REVIEW,
+    "left": COUNT,
+    "stopped": NAME_OR_NULL,
+}
+
+
+def evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+    """The memory process for one note, or for the next ones that wait."""
+    # Private notes are not counted either: `left` would reveal them.
+    hidden = workspace.hidden()
+
+    def waiting() -> list[str]:
+        return [note.path for note in workspace.index.queue.pending() if note.path not in hidden]
+
+    paths = [workspace.note(given["note"]).path] if given["note"] else waiting()[: given["limit"]]
+    with workspace.evolving(paths, asked=bool(given["note"])) as batch:
+        outcomes = [workspace.visible_outcome(each) for each in batch.outcomes()]
+    return {
+        "notes": outcomes,
+        "review": review_sentence(sum(len(outcome.proposed) for outcome in outcomes)),
+        # Counted anew: others add and finish notes meanwhile.
+        "left": len(waiting()),
+        "stopped": " ".join(batch.stopped),
+    }
+
+
+_FORMS = json.Field({"type": "array", "items": {"type": "object"}})
+_QUESTION = {
+    "id": NAME_OR_NULL,
+    "path": NAME,
+    "ticket": NAME.about("comes back with the answer"),
+    "instructions": COUNT.about("which of the `instructions`, from 0"),
+    "form": COUNT.about("which of the `forms`, from 0"),
+    "text": NAME.about("the note, older notes, and words to choose from"),
+}
+_ASKED = {
+    "instructions": NAMES.about("what to answer, and how"),
+    "forms": _FORMS.about("JSON schemas of answers"),
+    "questions": json.listed(_QUESTION),
+}
+QUESTIONS = {
+    **_ASKED,
+    "left": COUNT.about("notes that come after these"),
+    "more": COUNT.about("further ones with `all`: notes that no model organised yet"),
+    "unasked": NAMES.about("notes that wait and need no answer: evolve does them"),
+    "problems": TEXTS.about("notes that cannot be organised, and why"),
+}
+
+
+class _Questions:
+    """Questions for an agent up to a size; what several have in common is there once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._notes = workspace.index.notes
+        self._size = 0
+        self.instructions: list[str] = []
+        self.forms: list[Mapping[str, Any]] = []
+        self.questions: list[dict[str, Any]] = []
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The fields of `_ASKED`."""
+        return {name: getattr(self, name) for name in _ASKED}
+
+    def add(self, question: Question) -> bool:
+        """Add a question; False if there is no room for it."""
+        request, summary = question.request, self._notes.summary(question.path)
+        instructions, form = f"{request.instructions}\n{FORM_RULES}", request.schema
+        size = len(request.text)
+        size += len(instructions) if instructions not in self.instructions else 0
+        size += len(compact(form)) if form not in self.forms else 0
+        if self.questions and self._size + size > _QUESTION_CHARACTERS:
+            return False
+        self._size += size
+        self.questions.append(
+            {
+                "id": summary.id if summary else None,
+                "path": question.path,
+                "ticket": question.ticket,
+                "instructions": _place(instructions, self.instructions),
+                "form": _place(form, self.forms),
+                "text": request.text,
+            }
+        )
+        return True
+
+
+def _place(value: Any, among: list[Any]) -> int:
+    """Where a value is in a list, to whose end it comes if it is not there yet."""
+    if value not in among:
+        among.append(value)
+    return among.index(value)
+
+
+def next_to_organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+    """Questions about the next notes for the agent to answer, or about one that it names."""
+    from amem_cli.memory.agent import Question
+    from amem_cli.workspace.organise import named_note, questions_about, waiting_for_agent
+
+    name, everything = given["note"], given["all"]
+    waiting = waiting_for_agent(workspace, everything=False)
+    known = waiting_for_agent(workspace, everything=True)
+    paths = [named_note(workspace, name).path] if name else known if everything else waiting
+    found, passed = _Questions(workspace), 0
+    unasked: list[str] = []
+    problems: list[str] = []
+    with questions_about(workspace, paths, asked=bool(name)) as questions:
+        for each in questions:
+            workspace.caller_now.step(each.path)
+            if isinstance(each, Question):
+                if not found.add(each):
+                    break
+            elif each.problems:
+                problems.append(f"{each.path}: {' '.join(each.problems)}")
+            elif each.path in waiting:
+                unasked.append(each.path)
+            passed = paths.index(each.path) + 1
+            if len(found.questions) == given["limit"]:
+                break
+        else:
+            passed = len(paths)
+    return {
+        **found.document,
+        "left": len(paths) - passed,
+        "more": 0 if everything or name else len(known) - len(waiting),
+        "unasked": unasked[:_LISTED],
+        "problems": problems[:_LISTED],
+    }
+
+
+_STATES = ("organised", "refused", "question", "failed")
+_WRITTEN = json.pick(
+    json.OUTCOME,
+    ("keywords", "tags", "context", "links", "changed_links", "evolved", "proposed"),
+)
+ORGANISED = {
+    "notes": json.listed(
+        {
+            "id": NAME_OR_NULL,
+            "path": NAME,
+            "state": json.choice(*_STATES).about(
+                "refused: nothing is written; mend the answer and send it again, or with `final`."
+                " question: answer that one"
+            ),
+            "refused": TEXTS.about("what was not kept, and why"),
+            "question": COUNT_OR_NULL.about("which of the `questions`, from 0"),
+            "written": json.Field({"type": ["object", "null"]}).about("what was made of the note"),
+            "event": NAME_OR_NULL.about("id for undo, which takes back all of it"),
+        }
+    ),
+    **_ASKED,
+    "review": _REVIEW,
+    "left": COUNT.about("notes that still wait"),
+}
+
+
+def organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+    """Write what comes of the agent's answers."""
+    from amem_cli.workspace.organise import organise_by_agent, waiting_for_agent
+
+    answers: dict[str, dict[str, str]] = {}
+    unknown: list[Mapping[str, Any]] = []
+    for each in given["answers"]:
+        path, why = _path_of(workspace, each["note"])
+        if why:
+            unknown.append(_result(each["note"], "failed", [why]))
+        else:
+            text = encoding.dumps(each["answer"], ensure_ascii=False)
+            answers.setdefault(path, {})[each["ticket"]] = text
+    results = organise_by_agent(workspace, answers, final=given["final"])
+    found = _Questions(workspace)
+    notes = [*unknown, *(_organised(workspace, each, found) for each in results)]
+    proposed = sum(len(each.outcome.proposed) for each in results if each.outcome)
+    return {
+        "notes": notes,
+        **found.document,
+        "review": review_sentence(proposed),
+        "left": len(waiting_for_agent(workspace, everything=False)),
+    }
+
+
+def _path_of(workspace: Workspace, name: str) -> tuple[str, str]:
+    """The path of the note, or why it cannot be organised."""
+    from amem_cli.workspace.organise import named_note
+
+    try:
+        return named_note(workspace, name).path, ""
+    except (NotFoundError, UsageError) as error:
+        return "", f"{error.message} {error.hint}".strip()
+
+
+def _organised(workspace: Workspace, each: Organised, found: _Questions) -> Mapping[str, Any]:
+    summary = workspace.index.notes.summary(each.path)
+    refused, question = [*each.refused], None
+    if each.question is not None:
+        if found.add(each.question):
+            question = len(found.questions) - 1
+        else:
+            refused.append("There was no room for its question: send fewer answers at once.")
+    result = _result(each.path, each.state, refused)
+    written = each.outcome and json.document(_WRITTEN, each.outcome, bounded=True)
+    return {
+        **result,
+        "id": summary.id if summary else None,
+        "question": question,
+        "written": written,
+        "event": each.event,
+    }
+
+
+def _result(path: str, state: str, refused: Sequence[str]) -> dict[str, Any]:
+    return {
+        "id": None,
+        "path": path,
+        "state": state,
+        "refused": list(refused),
+        "question": None,
+        "written": None,
+        "event": "",
+    }

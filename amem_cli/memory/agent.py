@@ -1,0 +1,307 @@
+"""The memory process with an agent in place of the model: questions go out, answers come in.
+
+An agent cannot be asked: it calls. So the process runs up to the question for a model and stops
+there, and runs again with the agent's answer; checks, plan and journal are those of every model. A
+ticket ties an answer to its question, so nothing needs to be kept between the two calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Literal
+
+from amem_cli.analyzer.earlier_notes import waiting_notes
+from amem_cli.errors import AmemError, ModelClosed
+from amem_cli.journal.provenance import undone_events
+from amem_cli.memory.outcome import ANALYZER, NoteAnalysis, Outcome
+from amem_cli.models.ports import AnswerRejected, ModelAnswer
+from amem_cli.models.reply_schema import read_answer
+
+if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.journal.events import Event
+    from amem_cli.memory.process import MemoryProcess
+    from amem_cli.models.ports import ModelRequest
+    from amem_cli.vault.file_state import FileContent
+
+CHANGED = "the note, or an older one that was shown with it, is another one by now"
+NOTHING_TO_ASK = "there is nothing to ask about it"
+# What becomes of an agent's answers: they are written; nothing is, as a part was refused; nothing
+# is, as there is a question to answer first; nothing can be.
+State = Literal["organised", "refused", "question", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about one note; its ticket comes back with the answer.
+
+    Attributes:
+        path: of the note.
+    """
+
+    path: str
+    ticket: str
+    request: ModelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A note without a question: why it cannot be processed, or nothing if no answer is needed."""
+
+    path: str
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Organised:
+    """What became of the answers about one note.
+
+    Attributes:
+        refused: what was not kept of the answers, or why none was, one line each.
+        question: the one to answer, if the state is `question`.
+        event: id of the journal's event, for undo; empty if nothing was written.
+    """
+
+    path: str
+    state: State
+    outcome: Outcome | None = None
+    refused: tuple[str, ...] = ()
+    question: Question | None = None
+    event: str = ""
+
+
+@dataclass
+class AgentModel:
+    """Gives an agent's answers to the questions whose tickets they bear, and stops the process at
+    the first other one, or at an answer of another form.
+
+    Attributes:
+        given: answers as JSON, by ticket.
+        state: what the tickets stand for besides the questions.
+        was_asked: an answer was taken.
+        question: where it stopped, if it did.
+        fault: what is wrong with the answer's form.
+    """
+
+    name: str
+    path: str
+    state: str
+    given: Mapping[str, str] = field(default_factory=dict)
+    # What an agent reads goes to whoever runs its model, so private notes are never shown to it.
+    is_remote: bool = True
+    was_asked: bool = False
+    question: Question | None = None
+    fault: str = ""
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """The agent's answer; `ModelClosed` where it has none of the asked form."""
+        ticket = _ticket(self.state, request)
+        text = self.given.get(ticket)
+        if text is None:
+            self.question = Question(self.path, ticket, request)
+            raise ModelClosed("the agent has to answer first")
+        try:
+            read_answer(text, request.schema)
+        except AnswerRejected as rejected:
+            self.fault = str(rejected)
+            raise ModelClosed("the agent's answer is not of the form") from None
+        self.was_asked = True
+        return ModelAnswer(text, complete=True, prompt_tokens=0, answer_tokens=0, seconds=0.0)
+
+    def close(self) -> None:
+        """There is nothing to free."""
+
+
+def _ticket(state: str, request: ModelRequest) -> str:
+    asked = json.dumps([state, request.instructions, request.text, request.schema])
+    return blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def notes_to_organise(index: MemoryIndex, *, everything: bool = False) -> list[str]:
+    """Paths of the notes that an agent may organise: those that wait, oldest first.
+
+    Args:
+        everything: behind them also those that nobody described (notes of an adopted folder) and
+            those that the analyzer described alone, unless a person took that back.
+    """
+    paths = [note.path for note in index.queue.pending()]
+    if everything:
+        paths += [*index.queue.unprocessed(), *index.queue.made_by(ANALYZER)]
+    return [*dict.fromkeys(paths)]
+
+
+def next_questions(
+    process: MemoryProcess, paths: Sequence[str], name: str, *, asked: bool = False
+) -> Iterator[Question | Unasked]:
+    """The questions about these notes, one by one; writes nothing.
+
+    Args:
+        name: of the agent.
+        asked: somebody named the notes; else those are left out that a person took something back
+            of.
+    """
+    for path in paths:
+        if not asked and _was_taken_back(process.ports.index, path):
+            continue
+        try:
+            model, own = _with_agent(process, path, name)
+            analysed = own.analysed(path)
+        except ModelClosed:
+            assert model.question is not None
+            yield model.question
+        except AmemError as error:
+            yield Unasked(path, (error.message, *filter(None, [error.hint])))
+        else:
+            yield Unasked(path, analysed.problems if isinstance(analysed, Outcome) else ())
+
+
+def organise(
+    process: MemoryProcess,
+    answers: Mapping[str, Mapping[str, str]],
+    name: str,
+    *,
+    final: bool = False,
+    begin: Callable[[str], None] = lambda path: None,
+) -> list[Organised]:
+    """Organise notes by an agent's answers, as the process does by a model's.
+
+    If a part of the answers about a note is refused, nothing is written of that note, so that the
+    agent can mend it.
+
+    Args:
+        answers: by path and ticket, as JSON.
+        name: of the agent, for the journal.
+        final: keep what is good of an answer that is refused in part; the analyzer does the rest.
+        begin: called before a note's turn with its path; may raise to end the run.
+    """
+    with process.ports.changes.working(process.settings.deadline):
+        # All are analysed before one is written: it would change what the others' questions show.
+        analysed = []
+        for path, given in answers.items():
+            begin(path)
+            analysed.append(_Answered(process, path, name, given, final))
+        results = []
+        for each in analysed:
+            begin(each.path)
+            results.append(each.recorded())
+        return results
+
+
+class _Answered:
+    """The answers about one note, analysed."""
+
+    def __init__(
+        self, process: MemoryProcess, path: str, name: str, given: Mapping[str, str], final: bool
+    ) -> None:
+        self.path = path
+        self._analysed: tuple[FileContent, NoteAnalysis] | Outcome | None = None
+        self._unfit: Organised | None = None
+        try:
+            self._model, self._process = _with_agent(process, path, name, given)
+            self._analysed = self._process.analysed(path)
+        except ModelClosed:
+            self._unfit = self._stopped()
+        except AmemError as error:
+            self._unfit = _failed(path, error.message, error.hint)
+        else:
+            self._unfit = self._refusal(final)
+
+    def _stopped(self) -> Organised:
+        model = self._model
+        if model.fault:
+            return Organised(self.path, "refused", refused=(model.fault,))
+        last = _last_run(self._process.ports.index, self.path)
+        if self._process.again and last and last.model != ANALYZER:
+            why = f"it was organised before, by {last.model}"
+            return _failed(self.path, why, "Ask for this note alone to do it anew.")
+        return Organised(self.path, "question", refused=(CHANGED,), question=model.question)
+
+    def _refusal(self, final: bool) -> Organised | None:
+        if isinstance(self._analysed, Outcome):
+            return _failed(self.path, *self._analysed.problems)
+        assert self._analysed is not None
+        if not self._model.was_asked:
+            return _failed(self.path, NOTHING_TO_ASK)
+        refused = self._analysed[1].refused
+        return Organised(self.path, "refused", refused=refused) if refused and not final else None
+
+    def recorded(self) -> Organised:
+        """Write what comes of the answers, if they are fit."""
+        if self._unfit is not None:
+            return self._unfit
+        assert isinstance(self._analysed, tuple)
+        content, analysis = self._analysed
+        try:
+            outcome = self._process.record(content, analysis)
+        except AmemError as error:
+            return _failed(self.path, error.message, error.hint)
+        last = _last_run(self._process.ports.index, self.path)
+        return Organised(
+            self.path,
+            "organised",
+            outcome,
+            refused=(*analysis.refused, *_not_made(analysis, outcome)),
+            event=last.id if last else "",
+        )
+
+
+def _failed(path: str, *why: str) -> Organised:
+    return Organised(path, "failed", refused=tuple(filter(None, why)))
+
+
+def _with_agent(
+    process: MemoryProcess, path: str, name: str, given: Mapping[str, str] | None = None
+) -> tuple[AgentModel, MemoryProcess]:
+    """The process of a note with an agent's answers: the same for every call with the same note,
+    so that it comes to the same question."""
+    index = process.ports.index
+    summary, last = index.notes.summary(path), _last_run(index, path)
+    state = f"{summary.text_hash if summary else ''} {last.id if last else ''}"
+    model = AgentModel(name, path, state, given or {})
+    settings = replace(process.settings, trusted=True, attempts=1)
+    # What the machine made of this text before is made anew.
+    again = process.is_finished(path) and summary is not None
+    waiting = None
+    if last is None and path not in {each.path for each in index.queue.pending()}:
+        # Of an adopted folder the later notes count as not written yet, as when all are processed.
+        waiting = waiting_notes(index, process.ports.clock.now(), index.queue.unprocessed())
+    return model, replace(process, model=model, settings=settings, again=again, waiting=waiting)
+
+
+def _events(index: MemoryIndex, path: str) -> list[Event]:
+    summary = index.notes.summary(path)
+    return index.events.read(summary.key) if summary is not None else []
+
+
+def _last_run(index: MemoryIndex, path: str) -> Event | None:
+    """The last time that a note was processed."""
+    runs = [event for event in _events(index, path) if event.kind == "process"]
+    return runs[-1] if runs else None
+
+
+def _was_taken_back(index: MemoryIndex, path: str) -> bool:
+    """Whether a person took back something of what was made of a note's text as it is now."""
+    summary, last = index.notes.summary(path), _last_run(index, path)
+    if summary is None or last is None or last.text_hash != summary.text_hash or last.waits_for:
+        return False
+    events = _events(index, path)
+    undone = undone_events(events)
+    return any(event.cause == last.id and event.id in undone for event in events)
+
+
+def _not_made(analysis: NoteAnalysis, outcome: Outcome) -> Iterator[str]:
+    """What the checks let pass and the plan did not make, one line each."""
+    made: Collection[str] = {link.path for link in outcome.links}
+    for link in analysis.linking.links:
+        if link.target not in made:
+            yield f"links: {link.target} is linked already"
+    changed = {note.path for note in outcome.evolved} | {each.path for each in outcome.proposed}
+    for change in analysis.linking.evolutions:
+        if change.path not in changed:
+            yield (
+                f"changes: {change.path} stays as it is: its values are the user's, it is being"
+                " edited, this was turned down, or waits already"
+            )

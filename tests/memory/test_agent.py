@@ -1,0 +1,113 @@
+"""An agent in place of the model: what it is offered, and a run that ends in the middle."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.memory.agent import (
+    Organised,
+    Question,
+    Unasked,
+    next_questions,
+    notes_to_organise,
+    organise,
+)
+from amem_cli.memory.outcome import ANALYZER, ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from tests.fakes.encoder import FakeEncoder
+from tests.vaults import open_vault, write_note
+
+BOILER = "Ole mended the boiler. It took him a day.\n"
+CONTEXT = "The boiler took Ole a whole day until he had mended it."
+
+
+def process_of(ports: VaultPorts) -> MemoryProcess:
+    encoder = FakeEncoder()
+    synchronise(ports)
+    embed_missing(ports, encoder)
+    return MemoryProcess(ports, encoder, None, ProcessSettings())
+
+
+def question_about(process: MemoryProcess, path: str) -> Question:
+    (question,) = next_questions(process, [path], "agent", asked=True)
+    assert isinstance(question, Question)
+    return question
+
+
+def answer_to(question: Question, **values: Any) -> dict[str, str]:
+    answer: dict[str, Any] = {
+        "context": CONTEXT,
+        "keywords": re.findall(r"[a-z]{5,}", question.request.text.split('"""')[-2])[:2],
+        "tags": ["home"],
+        "links": [],
+        "changes": [],
+        **values,
+    }
+    properties = question.request.schema["properties"]
+    return {question.ticket: json.dumps({name: answer.get(name, []) for name in properties})}
+
+
+def organised(process: MemoryProcess, path: str, *given: dict[str, str]) -> Organised:
+    answers = {ticket: text for each in given for ticket, text in each.items()}
+    (found,) = organise(process, {path: answers}, "agent")
+    return found
+
+
+def test_what_is_offered_and_in_which_order(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "b.md", f"---\ncreated: 2021-01-01T10:00\n---\n{BOILER}")
+    write_note(tmp_path, "a.md", f"---\ncreated: 2022-01-01T10:00\n---\n{BOILER}")
+    process = process_of(ports)
+    assert notes_to_organise(ports.index) == ["b.md", "a.md"]
+    assert process.run("b.md", asked=True).model == ANALYZER
+    assert notes_to_organise(ports.index) == ["a.md"]
+    assert notes_to_organise(ports.index, everything=True) == ["a.md", "b.md"]
+    question = question_about(process, "b.md")
+    context = "It took Ole a whole day, but he mended the boiler."
+    assert organised(process, "b.md", answer_to(question, context=context)).state == "organised"
+    assert notes_to_organise(ports.index, everything=True) == ["a.md"]
+
+
+def test_a_run_that_is_stopped_has_written_whole_notes_or_none(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    for name in ("one", "two"):
+        write_note(tmp_path, f"{name}.md", f"The {name} walrus dives for clams. It is cold.\n")
+    process = process_of(ports)
+    answers = {}
+    for path in ("one.md", "two.md"):
+        context = f"Cold as it is, the {path[:3]} walrus dives for its clams."
+        answers[path] = answer_to(question_about(process, path), context=context)
+    begun: list[str] = []
+
+    def begin(path: str) -> None:
+        begun.append(path)
+        if len(begun) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        organise(process, answers, "agent", begin=begin)
+    assert begun == ["one.md", "two.md", "one.md", "two.md"]
+    synchronise(ports)
+    assert notes_to_organise(ports.index) == ["two.md"]
+    # Its question shows the first one as it is now.
+    found = organised(process, "two.md", answers["two.md"])
+    assert found.state in ("question", "organised")
+
+
+def test_a_note_that_is_gone_or_says_nothing_has_no_question(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "empty.md", "\n")
+    write_note(tmp_path, "diary.md", f"---\nprivate: true\n---\n{BOILER}")
+    process = process_of(ports)
+    found = [*next_questions(process, ["empty.md", "diary.md", "gone.md"], "agent")]
+    assert all(isinstance(each, Unasked) for each in found)
+    assert [bool(each.problems) for each in found if isinstance(each, Unasked)] == [0, 0, 1]
+    for path in ("empty.md", "diary.md", "gone.md"):
+        assert organised(process, path, {"x": "{}"}).state == "failed"
