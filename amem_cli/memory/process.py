@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from amem_cli.analyzer.earlier_notes import EarlierNotes, moment_made
 from amem_cli.errors import (
+    AmemError,
     BudgetSpent,
     HeaderRefused,
     ModelClosed,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from amem_cli.analyzer.earlier_notes import Place
     from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
-    from amem_cli.models.ports import Encoder, LanguageModel
+    from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
     from amem_cli.notes.note import Relation
     from amem_cli.vault.file_state import FileContent
 
@@ -101,6 +102,36 @@ class MemoryProcess:
                     continue
             self._count_failure(path, "kept changing")
             return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
+
+    def first_request(
+        self, path: str, *, asked: bool = False, only_pending: bool = False
+    ) -> ModelRequest | None:
+        """What `run` would ask the model first about a note now; nothing is asked or written.
+
+        None if it would not be asked, or if only the note's turn can tell.
+        """
+        from amem_cli.memory.parallel import RequestCatcher, RequestMade
+
+        model = self.model
+        if model is None:
+            return None
+        if model.is_remote:
+            # A neighbour may have been made private a moment ago.
+            synchronise(self.ports)
+        try:
+            content, note = self._read(path)
+            refused = note.refused is not None or conflict_line(note.body)
+            if refused or not (asked or self._is_settled(content, note)):
+                return None
+            if only_pending and self._is_finished(content, note):
+                return None
+            catcher = RequestCatcher(model.name, model.is_remote)
+            replace(self, model=catcher)._analyse(note, text_hash(content.raw))
+        except RequestMade as made:
+            return made.request
+        except AmemError:
+            return None
+        return None
 
     def _run_once(self, path: str, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
         """Describe, link and evolve one version of a note, unless it changes meanwhile."""

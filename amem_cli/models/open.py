@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from amem_cli.errors import BudgetSpent, SettingsError
+from amem_cli.models.ports import most_at_once
 from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
 if TYPE_CHECKING:
@@ -87,7 +88,13 @@ def open_model(
     # A key is for the servers that its owner chose, and for no other on this machine either.
     key = api_key_for(host_of(url), environment, settings.llm_backend) if chosen else None
     window = settings.llm_context_tokens if settings.llm_backend == "ollama" else 0
-    model = OpenAIServerModel(url, settings.llm_model, api_key=key, ollama_window=window)
+    model = OpenAIServerModel(
+        url,
+        settings.llm_model,
+        api_key=key,
+        ollama_window=window,
+        parallel=settings.llm_parallel,
+    )
     if model.is_remote and not chosen:
         raise SettingsError(
             f"this vault's settings would send notes to {model.name}",
@@ -252,13 +259,17 @@ class TokenLedger:
 
 
 class BudgetedModel:
-    """A language model that refuses to answer once the day's `limit` of tokens is spent."""
+    """A language model that refuses to answer once the day's `limit` of tokens is spent.
+
+    What is asked at the same moment may exceed it together.
+    """
 
     def __init__(self, model: LanguageModel, ledger: TokenLedger, limit: int) -> None:
         self._model = model
         self._ledger = ledger
         self._limit = limit
         self.name, self.is_remote, self.close = model.name, model.is_remote, model.close
+        self.parallel = most_at_once(model)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; raises `BudgetSpent` if no tokens are left."""

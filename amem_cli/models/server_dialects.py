@@ -101,6 +101,7 @@ class ChatDialect:
             answer_tokens=_count(usage, "completion_tokens"),
             seconds=seconds,
             refused=refused,
+            reused_tokens=_reused(usage),
         )
 
     def after(self, complaint: str, status: int) -> ChatDialect | None:
@@ -180,21 +181,23 @@ Dialect: TypeAlias = ChatDialect | OllamaDialect
 def _chat(
     model: str, request: ModelRequest, json_request: JsonRequest
 ) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """What both APIs share of a request, and the schema as the server takes it."""
+    """What both APIs share of a request, and the schema as the server takes it.
+
+    The instructions come first and alone, so that a server that keeps what it has read of a prompt
+    reads them once; the schema differs from note to note.
+    """
     schema = to_json_schema(request.schema, bounds=json_request is not JsonRequest.SCHEMA)
-    instructions = request.instructions
-    if not json_request.by_schema:
-        in_words = json.dumps(schema, ensure_ascii=False)
-        instructions += (
-            f"\n\nAnswer with one JSON object and nothing else. Its JSON schema:\n{in_words}"
-        )
     # Lone surrogates have no UTF-8, which the server would refuse.
     text = request.text.encode("utf-8", "replace").decode("utf-8")
     for control in _CONTROL_STRINGS.split():
         text = text.replace(control, f"{control[0]} {control[1:]}")
+    text = text.replace("|>", "| >")
+    if not json_request.by_schema:
+        in_words = json.dumps(schema, ensure_ascii=False)
+        text += f"\n\nAnswer with one JSON object and nothing else. Its JSON schema:\n{in_words}"
     messages = [
-        {"role": "system", "content": instructions},
-        {"role": "user", "content": text.replace("|>", "| >")},
+        {"role": "system", "content": request.instructions},
+        {"role": "user", "content": text},
     ]
     return {"model": model, "messages": messages, "stream": False}, schema
 
@@ -229,6 +232,12 @@ def _bare_json(content: object) -> str:
     if text.startswith("```") and text.endswith("```") and "\n" in text:
         text = text.partition("\n")[2][:-3].strip()
     return text
+
+
+def _reused(usage: object) -> int:
+    """Tokens of the prompt that the server had in its cache, 0 if it does not say."""
+    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+    return min(_count(details, "cached_tokens"), _count(usage, "prompt_tokens"))
 
 
 def _count(usage: object, key: str) -> int:

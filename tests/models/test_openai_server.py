@@ -124,7 +124,7 @@ def test_it_finds_out_how_the_server_wants_to_be_asked_and_remembers(
         "words",
     ]
     for request in server.requests[2:]:
-        assert '"keywords"' in request.body["messages"][0]["content"]
+        assert '"keywords"' in request.body["messages"][1]["content"]
 
 
 def test_a_server_that_calls_an_unknown_format_its_own_error_is_asked_otherwise(
@@ -146,7 +146,7 @@ def test_a_server_that_calls_an_unknown_format_its_own_error_is_asked_otherwise(
 def test_a_server_that_takes_a_schema_and_answers_in_prose_is_told_of_it_in_words(
     server: ChatServer, model: OpenAIServerModel
 ) -> None:
-    server.content = lambda body: GOOD if "schema" in str(body["messages"][0]) else "Rye is fine."
+    server.content = lambda body: GOOD if "schema" in str(body["messages"][1]) else "Rye is fine."
     assert_answers(model, request_about("Rye bread."))
     assert_answers(model, request_about("Oat bread."))
     assert len(server.requests) == 3
@@ -201,7 +201,7 @@ def test_an_old_ollama_is_asked_without_what_it_does_not_know(server: ChatServer
     assert_answers(model, request_about("Rye bread."))
     assert "think" not in server.requests[-1].body
     assert server.requests[-1].body["format"] == "json"
-    assert '"keywords"' in server.requests[-1].body["messages"][0]["content"]
+    assert '"keywords"' in server.requests[-1].body["messages"][1]["content"]
     model.close()
 
 
