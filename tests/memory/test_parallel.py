@@ -87,24 +87,27 @@ def answer_to(body: dict[str, Any]) -> str:
 
 
 class Gate:
-    """Answers when so many requests have come together; `most` is how many it ever held."""
+    """Answers nothing but the first request before so many others have come together.
+
+    Attributes:
+        most: how many requests it ever held at once.
+    """
 
     def __init__(self, together: int) -> None:
-        self.most, self._here, self._together = 0, 0, together
+        self.most, self._here, self._received, self._together = 0, 0, 0, together
         self._changed = threading.Condition()
 
     def __call__(self, body: dict[str, Any]) -> str:
         with self._changed:
+            self._received += 1
             self._here += 1
             self.most = max(self.most, self._here)
             self._changed.notify_all()
-            # Of notes that wait for others there are never so many, so it goes on without.
-            self._changed.wait_for(lambda: self._here >= self._together, timeout=0.3)
-        try:
-            return answer_to(body)
-        finally:
-            with self._changed:
-                self._here -= 1
+            # The first one finds out how the server is asked, alone.
+            if self._received > 1:
+                self._changed.wait_for(lambda: self.most >= self._together, timeout=20)
+            self._here -= 1
+        return answer_to(body)
 
 
 @contextmanager
@@ -169,7 +172,7 @@ def test_a_note_waits_for_one_that_the_model_is_to_be_shown_with_its_context(
     tmp_path: Path,
 ) -> None:
     ports = vault_of(tmp_path, [TOPICS[0], f"{TOPICS[0]} in summer", TOPICS[1]])
-    with server_model(Gate(2), 3) as (server, model):
+    with server_model(answer_to, 3) as (server, model):
         assert len(list(batch_of(ports, model).outcomes())) == 3
         asked = [each.body["messages"][1]["content"] for each in server.requests]
     (about_the_second,) = [each for each in asked if "New note: 01 Walrus" in each]
@@ -187,7 +190,7 @@ def test_a_model_that_sees_one_note_alone_is_asked_about_all_of_them(tmp_path: P
 def test_a_text_that_changes_while_the_model_answers_is_asked_about_anew(tmp_path: Path) -> None:
     ports = vault_of(tmp_path, [f"{text}. It was cold" for text in TOPICS[:3]])
     path = next(tmp_path.glob("02*.md"))
-    with server_model(Gate(3), 3) as (server, model):
+    with server_model(Gate(2), 3) as (server, model):
         server.usage = {"prompt_tokens": 100, "completion_tokens": 10}
         done = batch_of(ports, model, trusted=False).outcomes()
         next(done)
