@@ -49,7 +49,8 @@ def batch_of(
     ports: VaultPorts, model: LanguageModel, *, trusted: bool = True, parallel: int | None = None
 ) -> EvolveBatch:
     synchronise(ports)
-    encoder = FakeEncoder()
+    # With so many numbers, texts without a common word are not near each other.
+    encoder = FakeEncoder(dimension=512)
     embed_missing(ports, encoder)
     process = MemoryProcess(ports, encoder, model, ProcessSettings(trusted=trusted))
     return EvolveBatch(process, ports.index.queue.unprocessed(), parallel=parallel)
