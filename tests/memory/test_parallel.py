@@ -237,7 +237,7 @@ def test_a_server_that_fails_is_soon_not_asked_any_more(tmp_path: Path) -> None:
     assert set(batch_of(ports, model).paths) == {each.path for each in outcomes if each.failed}
 
 
-def test_a_spent_budget_ends_the_run_when_what_is_under_way_is_answered(tmp_path: Path) -> None:
+def test_a_spent_budget_ends_the_run_and_no_more_is_asked(tmp_path: Path) -> None:
     ports = vault_of(tmp_path, list(TOPICS))
     limit, each = 500, 120
 
