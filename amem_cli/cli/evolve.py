@@ -20,10 +20,13 @@ from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.memory.forecast import Forecast
     from amem_cli.workspace.workspace import Workspace
 
 # A run of hours is committed as it goes, in commits of a size that can be read.
 NOTES_IN_A_COMMIT = 100
+# Of a larger run it is said beforehand what it will take.
+NOTES_WITHOUT_FORECAST = 20
 # Notes that a command names which it proposes.
 MOST_NAMED = 3
 
@@ -44,9 +47,14 @@ def evolve(
         Option("--again", help="Make anew what amem wrote in these notes, also if you undid it."),
     ] = False,
     limit: Annotated[int | None, Option(*LIMIT, min=1, help="Maximum number of notes.")] = None,
+    yes: Annotated[
+        bool, Option("--yes", "-y", help="Do not ask before a large run with a remote model.")
+    ] = False,
     llm: LlmOption = True,
 ) -> None:
     """Write metadata and links for pending notes, and evolve older notes.
+
+    Before a large run with a model, amem says what it will take.
 
     Examples:
 
@@ -67,9 +75,32 @@ def evolve(
         paths, rest = paths[:limit], paths[len(paths[:limit]) :]
         if not paths:
             _say_what_is_left(session, workspace.index)
+        is_large = everything or len(paths) > NOTES_WITHOUT_FORECAST
+        forecast = workspace.forecast(paths) if is_large else None
+        if forecast is not None and not _agreed(session, workspace, forecast, yes, dry_run):
+            raise typer.Exit(EXIT_NOT_FOUND)
         how = {"dry_run": dry_run, "asked": bool(notes), "again": again}
-        code = _evolve(session, workspace, paths, rest, **how)
+        code = _evolve(session, workspace, paths, rest, forecast, **how)
     raise typer.Exit(code)
+
+
+def _agreed(
+    session: Session, workspace: Workspace, forecast: Forecast, yes: bool, dry_run: bool
+) -> bool:
+    """Say what a run will take; whether the user wants it, if it is large and there is one."""
+    from amem_cli.cli.files import ask_key, on_terminal
+    from amem_cli.terminal.progress import forecast_line
+
+    output, currency = session.output, workspace.settings.llm_currency
+    output.notice(forecast_line(forecast, currency, dry_run=dry_run))
+    asks = forecast.remote and forecast.notes > NOTES_WITHOUT_FORECAST
+    if yes or not asks or output.as_json or output.quiet or not on_terminal():
+        return True
+    # Enter is no, as in any question of this form.
+    if ask_key(output, "go on? [y/N]", "yn\r\n") == "y":
+        return True
+    output.notice("nothing was done")
+    return False
 
 
 def _say_what_is_left(session: Session, index: MemoryIndex) -> None:
@@ -94,6 +125,7 @@ def _evolve(
     workspace: Workspace,
     paths: list[str],
     rest: list[str],
+    forecast: Forecast | None,
     *,
     dry_run: bool,
     **how: bool,
@@ -104,7 +136,7 @@ def _evolve(
     report = EvolveReport(session.output, len(paths), dry_run)
     interrupted = False
     with workspace.evolving(paths, rest=rest, dry_run=dry_run, **how) as batch:
-        report.begin()
+        report.begin(forecast)
         try:
             with batch_progress(session.output, batch) as hidden:
                 for number, outcome in enumerate(batch.outcomes(), 1):

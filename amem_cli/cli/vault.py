@@ -155,7 +155,7 @@ def stats(
         # The lock is in the vault, but the status in the state folder of whoever watches.
         elsewhere = "elsewhere" if status is None and is_watched(workspace.root) else ""
         watcher = elsewhere if status is None else status.state
-        limit = workspace.settings.llm_daily_tokens
+        limit, currency = workspace.settings.llm_daily_tokens, workspace.settings.llm_currency
         spent = TokenLedger(workspace.root, workspace.environment).used() if limit else None
     document = {
         **stats_document(figures),
@@ -166,7 +166,9 @@ def stats(
     today = f"{spent} of {limit} tokens" if limit else ""
     session.output.result(
         document,
-        lambda console: show_stats(console, figures, watcher=watcher, today=today, by=by),
+        lambda console: show_stats(
+            console, figures, watcher=watcher, today=today, by=by, currency=currency
+        ),
     )
 
 

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Literal
 from amem_cli.graph.graph import public, vault_graph
 from amem_cli.journal.link_decisions import WRITTEN_FROM
 from amem_cli.memory.learn import LinkFeedback, learned_thresholds
+from amem_cli.models.price import Price
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
-    from amem_cli.index.events import ModelTotals
     from amem_cli.index.memory_index import VaultPorts
 
 Span = Literal["month", "week"]
 SPANS: tuple[Span, ...] = ("month", "week")
-# How the journal names a model of a server: `NAME at HOST`.
-_AT_HOST = " at "
+NO_PRICE = Price()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +123,12 @@ def _day(moment: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """The price of a million tokens of the model that the settings name; 0 if it is not set."""
-
-    model: str = ""
-    input: float = 0.0
-    output: float = 0.0
-
-    def of(self, use: ModelTotals) -> float | None:
-        """Cost of a model's calls; 0 for a model on this machine, None if unknown."""
-        name, at, _ = use.model.rpartition(_AT_HOST)
-        if not at:
-            return 0.0
-        if name != self.model or not (self.input or self.output):
-            return None
-        return (use.prompt_tokens * self.input + use.answer_tokens * self.output) / 1e6
-
-
-@dataclass(frozen=True, slots=True)
 class ModelCost:
-    """All calls of one model, and their cost in the settings' currency, None if unknown."""
+    """All calls of one model, and their cost in the settings' currency, None if unknown.
+
+    Attributes:
+        reused_tokens: those of the prompts that the model or its server had read before.
+    """
 
     model: str
     notes: int
@@ -151,6 +136,7 @@ class ModelCost:
     prompt_tokens: int
     answer_tokens: int
     seconds: float
+    reused_tokens: int
     cost: float | None
 
 
@@ -224,7 +210,7 @@ def stats(
     *,
     learn: bool = True,
     written_from: float = WRITTEN_FROM["usual"],
-    price: Price = Price(),
+    price: Price = NO_PRICE,
     by: Span = "month",
     private: bool = True,
 ) -> Stats:
@@ -263,6 +249,9 @@ def stats(
             learned_thresholds(index, learn=learn, written_from=written_from).by_judge()
         ),
         orphans_without_amem=len(own.orphans()),
-        models=tuple(ModelCost(*use, cost=price.of(use)) for use in index.events.model_use()),
+        models=tuple(
+            ModelCost(*use, cost=price.of(use.model, use.prompt_tokens, use.answer_tokens))
+            for use in index.events.model_use()
+        ),
         growth=tuple(growth(graph, index.link_history.first_made(), by)),
     )

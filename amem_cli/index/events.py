@@ -56,8 +56,8 @@ _SUGGESTED = (
 _OF_LINKS = ("superseded", "decisions", "suggestions")
 _TOTALS = (
     "count(DISTINCT note), coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),"
-    " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0) FROM events"
-    " WHERE kind = 'process'"
+    " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0),"
+    " coalesce(sum(record ->> '$.reused_tokens'), 0) FROM events WHERE kind = 'process'"
 )
 
 
@@ -114,6 +114,7 @@ class ModelTotals(NamedTuple):
         model: its name; of a server's model `NAME at HOST`.
         notes: notes whose memory process asked it.
         seconds: wall time of its calls.
+        reused_tokens: those of the prompts that it or its server had read before.
     """
 
     model: str
@@ -122,6 +123,7 @@ class ModelTotals(NamedTuple):
     prompt_tokens: int
     answer_tokens: int
     seconds: float
+    reused_tokens: int = 0
 
 
 class IndexEvents:
@@ -205,6 +207,21 @@ class IndexEvents:
         model = "coalesce(record ->> '$.model', '')"
         sql = f"SELECT {model}, {_TOTALS} AND calls > 0 GROUP BY 1 ORDER BY 1"
         return [ModelTotals(*row) for row in self._file.rows(sql)]
+
+    def last_use(self, model: str, prompts: Collection[str], limit: int) -> ModelTotals:
+        """What the last notes cost, at most so many, that a model was asked about.
+
+        Args:
+            prompts: only notes count for which these were used, as their events name them.
+        """
+        asked = (
+            "SELECT event FROM events WHERE kind = 'process' AND prompt_tokens > 0"
+            " AND record ->> '$.model' = ?1"
+            " AND record ->> '$.prompt' IN (SELECT value FROM json_each(?2))"
+            " ORDER BY event DESC LIMIT ?3"
+        )
+        sql = f"SELECT ?1, {_TOTALS} AND event IN ({asked})"
+        return ModelTotals(*self._file.rows(sql, (model, json.dumps([*prompts]), limit))[0])
 
     def _store_event(self, event: Event) -> None:
         from amem_cli.journal.events import to_record

@@ -95,6 +95,7 @@ class Event:
         suggested: links too weak to write: those of the note from this run on (`process`), or the
             one that a person rejected (`reject`) or does not reject any more (`undo`).
         seconds: wall time of the model calls behind the event.
+        reused_tokens: of the prompts, those that the model or its server had read before.
         review: `accepted` or `edited` if a person decided on a proposal.
         proposed: what a rejected proposal would have changed.
         scope: of an `undo` of much at once, which decides nothing about a single link: `since`
@@ -121,6 +122,7 @@ class Event:
     calls: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    reused_tokens: int = 0
     seconds: float = 0.0
     problems: tuple[str, ...] = ()
     sha: str = ""

@@ -40,7 +40,9 @@ def ask_once(model: LanguageModel, request: ModelRequest, *, whole: bool = False
         ModelError: the model gave no answer.
     """
     answer = model.answer(request)
-    use = ModelUse(1, answer.prompt_tokens, answer.answer_tokens, answer.seconds)
+    use = ModelUse(
+        1, answer.prompt_tokens, answer.answer_tokens, answer.seconds, answer.reused_tokens
+    )
     if answer.refused:
         return ModelReply(None, "the model declined to answer", use)
     if not answer.complete:

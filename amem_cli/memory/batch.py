@@ -1,4 +1,4 @@
-"""The memory process for many notes, one by one, and how long the rest will take.
+"""The memory process for many notes, one by one; the model may be asked about several at once.
 
 The journal records how far a run came, so a stopped one can be continued.
 """
@@ -8,13 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.earlier_notes import waiting_notes
 from amem_cli.errors import AmemError, BudgetSpent, ModelError, NotFoundError
 from amem_cli.index.records import Progress
 from amem_cli.memory.outcome import ANALYZER, Outcome
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
-from amem_cli.models.ports import UnavailableModel
+from amem_cli.models.ports import UnavailableModel, most_at_once
+
+if TYPE_CHECKING:
+    from amem_cli.memory.parallel import RequestsAhead
 
 BREAKER_AFTER = 3
 # A command that waits for its turn, as `amem add`, looks for it about twenty times a second.
@@ -34,6 +38,7 @@ class EvolveBatch:
         begin, progress: called before a note's turn with its path, and after it.
         reached, elsewhere: notes that have had their turn; those that other processes finished.
         stopped: why the rest is not tried, as a line and a hint; empty if all were.
+        parallel: most notes that the model is asked about at once; None is as many as it takes.
     """
 
     process: MemoryProcess
@@ -47,6 +52,8 @@ class EvolveBatch:
     elsewhere: int = 0
     stopped: tuple[str, ...] = ()
     rest: Sequence[str] = ()
+    parallel: int | None = None
+    _ahead: RequestsAhead | None = None
     _failures: int = 0
     _was_missed: bool = False
     _last_error: str = ""
@@ -61,10 +68,30 @@ class EvolveBatch:
         waiting = waiting_notes(ports.index, ports.clock.now(), [*self.paths, *self.rest])
         self.process = replace(self.process, waiting=waiting)
         self._held_since = time.monotonic()
-        for path in self.paths:
+        self._ahead = self._requests_ahead()
+        try:
+            yield from self._in_order()
+        finally:
+            if self._ahead is not None:
+                self._ahead.close()
+
+    def _requests_ahead(self) -> RequestsAhead | None:
+        """What asks about the next notes; None if the model is asked about one at a time."""
+        model = self.process.model
+        most = min(self.parallel or most_at_once(model), len(self.paths))
+        if model is None or most < 2:
+            return None
+        from amem_cli.memory.parallel import RequestsAhead
+
+        return RequestsAhead(
+            self.process, model, most, asked=not self.settled, only_pending=not self.asked
+        )
+
+    def _in_order(self) -> Generator[Outcome, None, None]:
+        for place, path in enumerate(self.paths):
             self.begin(path)
             try:
-                outcome = self._outcome(path)
+                outcome = self._outcome(path, place)
             except BudgetSpent as error:
                 self.stopped = (error.message, error.hint)
                 return
@@ -92,10 +119,18 @@ class EvolveBatch:
             *(waiting_outcome(self.process.ports, path, self.stopped) for path in rest),
         ]
 
-    def _outcome(self, path: str) -> Outcome | None:
-        """The outcome for a note; None if another process has finished it."""
+    def _process_for(self, path: str, place: int) -> MemoryProcess:
+        """The process for a note, after the model was asked about it and some of the next."""
+        if self._ahead is None or isinstance(self.process.model, UnavailableModel):
+            return self.process
+        self._ahead.send(self.paths[place : place + self._ahead.most])
+        return replace(self.process, model=self._ahead.model_for(path))
+
+    def _outcome(self, path: str, place: int) -> Outcome | None:
+        """The outcome for the note at a place; None if another process has finished it."""
         process, asked = self.process, self.asked
         try:
+            process = self._process_for(path, place)
             with process.ports.changes.working(process.settings.deadline):
                 if not asked and process.is_finished(path):
                     return None

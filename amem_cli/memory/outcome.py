@@ -114,12 +114,13 @@ class ChangedLink:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What the model cost."""
+    """What the model cost; `reused_tokens` are those of the prompts that were read before."""
 
     calls: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
     seconds: float = 0.0
+    reused_tokens: int = 0
 
     def __add__(self, other: ModelUse) -> ModelUse:
         return ModelUse(*map(add, astuple(self), astuple(other)))
@@ -242,6 +243,12 @@ class NoteAnalysis:
     def use(self) -> ModelUse:
         """Cost of all steps."""
         return self.description.step.use + self.linking.step.use
+
+    @property
+    def prompt(self) -> str:
+        """Names of the prompts of all steps, with a blank between them."""
+        names = (self.description.step.prompt, self.linking.step.prompt)
+        return " ".join(filter(None, dict.fromkeys(names)))
 
     @property
     def problems(self) -> tuple[str, ...]:

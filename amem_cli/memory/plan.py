@@ -143,6 +143,7 @@ class ProcessPlan:
             path=before.path,
             cause=events[-1].id if events else "",
             model=analysis.model,
+            prompt=analysis.prompt,
             text_hash=text_hash(content.raw),
             sketch=text_sketch(before.body),
             waits_for=analysis.waits_for,

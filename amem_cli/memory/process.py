@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from amem_cli.analyzer.earlier_notes import EarlierNotes, moment_made
 from amem_cli.errors import (
+    AmemError,
     BudgetSpent,
     HeaderRefused,
     ModelClosed,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from amem_cli.analyzer.earlier_notes import Place
     from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
-    from amem_cli.models.ports import Encoder, LanguageModel
+    from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
     from amem_cli.notes.note import Relation
     from amem_cli.vault.file_state import FileContent
 
@@ -130,6 +131,30 @@ class MemoryProcess:
         outcome = self._record(content, analysis, dry_run=False, only_pending=False)
         embed_missing(self.ports, self.encoder)
         return outcome
+
+    def first_request(
+        self, path: str, *, asked: bool = False, only_pending: bool = False
+    ) -> ModelRequest | None:
+        """What `run` would ask the model first about a note now; nothing is asked or written.
+
+        None if it would not be asked, or if only the note's turn can tell.
+        """
+        from amem_cli.memory.parallel import RequestCatcher, RequestMade
+
+        if self.model is None:
+            return None
+        try:
+            ready = self._ready(path, asked, only_pending)
+            if isinstance(ready, Outcome):
+                return None
+            content, note = ready
+            catcher = RequestCatcher(self.model.name, self.model.is_remote)
+            replace(self, model=catcher)._analyse(note, text_hash(content.raw))
+        except RequestMade as made:
+            return made.request
+        except AmemError:
+            return None
+        return None
 
     def _ready(
         self, path: str, asked: bool, only_pending: bool

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -60,9 +60,7 @@ class CommandModel:
                 they may change their mind.
         """
         self._words = command_words(line, root, environment)
-        # The journal names it, and travels with the vault: without the folders of this machine.
-        words = (Path(word).name if Path(word).is_absolute() else word for word in self._words)
-        self.name = redacted(" ".join(words), environment)[:MAX_NAME].strip()
+        self.name = redacted(program_name(self._words), environment)
         self._root = root
         self._environment = environment
         self._is_local = is_local
@@ -167,6 +165,21 @@ class CommandModel:
         return "", ""
 
 
+def split_line(line: str) -> list[str]:
+    """The words of a command line; raises `ValueError` if a quotation does not end."""
+    words = shlex.split(line, posix=os.name != "nt")
+    return [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
+
+
+def program_name(words: Sequence[str]) -> str:
+    """What the journal calls a program and its arguments.
+
+    It travels with the vault, so it is without the folders of this machine.
+    """
+    short = (Path(word).name if Path(word).is_absolute() else word for word in words)
+    return " ".join(short)[:MAX_NAME].strip()
+
+
 def command_words(line: str, root: Path, environment: Mapping[str, str]) -> list[str]:
     """The path of the program that a command line names, and its arguments.
 
@@ -187,10 +200,9 @@ def command_words(line: str, root: Path, environment: Mapping[str, str]) -> list
             hint="Put it where the program looks for it, such as its variable or its own settings.",
         )
     try:
-        words = shlex.split(line, posix=os.name != "nt")
+        words = split_line(line)
     except ValueError as error:
         raise SettingsError(f"the command line cannot be read: {error}", hint=USE_HINT) from None
-    words = [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
     program = _program(words[0], environment)
     for word in (program, *words[1:]):
         if _leads_into(root, word):

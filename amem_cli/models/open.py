@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from amem_cli.errors import BudgetSpent, SettingsError
 from amem_cli.language.safe_text import on_one_line
+from amem_cli.models.ports import most_at_once
 from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
 if TYPE_CHECKING:
@@ -93,7 +94,13 @@ def open_model(
     # A key is for the servers that its owner chose, and for no other on this machine either.
     key = api_key_for(host_of(url), environment, settings.llm_backend) if chosen else None
     window = settings.llm_context_tokens if settings.llm_backend == "ollama" else 0
-    model = OpenAIServerModel(url, settings.llm_model, api_key=key, ollama_window=window)
+    model = OpenAIServerModel(
+        url,
+        settings.llm_model,
+        api_key=key,
+        ollama_window=window,
+        parallel=settings.llm_parallel,
+    )
     if model.is_remote and not chosen:
         raise SettingsError(
             f"this vault's settings would send notes to {model.name}",
@@ -300,13 +307,17 @@ class TokenLedger:
 
 
 class BudgetedModel:
-    """A language model that refuses to answer once the day's `limit` of tokens is spent."""
+    """A language model that refuses to answer once the day's `limit` of tokens is spent.
+
+    What is asked at the same moment may exceed it together.
+    """
 
     def __init__(self, model: LanguageModel, ledger: TokenLedger, limit: int) -> None:
         self._model = model
         self._ledger = ledger
         self._limit = limit
         self.name, self.close = model.name, model.close
+        self.parallel = most_at_once(model)
 
     @property
     def is_remote(self) -> bool:

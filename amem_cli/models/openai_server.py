@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -50,8 +51,11 @@ _OWNERS = {"library": "Ollama", "llamacpp": "llama-server", "vllm": "vLLM"}
 class OpenAIServerModel:
     """Asks `{base_url}/chat/completions`, or Ollama's own API.
 
-    The first request finds out how the server wants to be asked for JSON; later ones reuse that.
-    After three failures in a row nothing is asked for a minute, or until `reset`.
+    The first request finds out how the server wants to be asked for JSON, alone; later ones reuse
+    that. After three failures in a row nothing is asked for a minute, or until `reset`.
+
+    Attributes:
+        parallel: how many requests are sent at once; those of further threads wait.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class OpenAIServerModel:
         *,
         api_key: str | None = None,
         ollama_window: int = 0,
+        parallel: int = 1,
         retry_delay: float = RETRY_DELAY,
         rest_seconds: float = REST_SECONDS,
     ) -> None:
@@ -79,31 +84,48 @@ class OpenAIServerModel:
         self.name = f"{model} at {self._host}"
         self.is_remote = not is_loopback(self._host) or runs_elsewhere(model)
         self._key = _usable_key(api_key)
+        self.parallel = parallel
         self._retry_delay = retry_delay
-        self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
         self._breaker = FailureBreaker(rest_seconds)
         self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
+        self._dialect_is_known = False
+        self._slots = threading.BoundedSemaphore(parallel)
+        self._finding_out = threading.Lock()
         self._lock = threading.Lock()
+        # A client for each request under way, and those for later ones: a client whose request is
+        # late is closed, which must not end the request of another thread.
+        self._clients: list[BoundedHttp] = []
+        self._free: list[BoundedHttp] = []
+        # Set by `close` for the requests of until then; later ones have another.
         self._closed = threading.Event()
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; retries included, within the request's deadline."""
-        with self._lock:
-            self._closed.clear()
-            if self._breaker.is_open:
-                raise ModelError(
-                    f"{self._host} failed {FAILURES_IN_A_ROW} times in a row and is not asked",
-                    hint="It is tried again in a minute. amem model test shows what is wrong.",
-                )
-            try:
-                answer = self._ask(request)
-            except ModelClosed:
-                raise
-            except ModelError:
+        closed = self._closed
+        with self._slots:
+            with self._finding_out:
+                if not self._dialect_is_known:
+                    return self._answer(request, closed)
+            return self._answer(request, closed)
+
+    def _answer(self, request: ModelRequest, closed: threading.Event) -> ModelAnswer:
+        if self._breaker.is_open:
+            raise ModelError(
+                f"{self._host} failed {FAILURES_IN_A_ROW} times in a row and is not asked",
+                hint="It is tried again in a minute. amem model test shows what is wrong.",
+            )
+        try:
+            with self._client() as http:
+                answer = self._ask(request, http, closed)
+        except ModelClosed:
+            raise
+        except ModelError:
+            with self._lock:
                 self._breaker.failed()
-                raise
+            raise
+        with self._lock:
             self._breaker.reset()
-            return answer
+        return answer
 
     def reset(self) -> None:
         """Forget earlier failures, so that the next request is sent at once."""
@@ -111,18 +133,38 @@ class OpenAIServerModel:
 
     def close(self) -> None:
         """Close the connections, also in the middle of an answer; a later request opens others."""
-        self._closed.set()
-        self._http.close()
+        with self._lock:
+            closed, self._closed = self._closed, threading.Event()
+            clients = list(self._clients)
+        closed.set()
+        for client in clients:
+            client.close()
 
-    def _ask(self, request: ModelRequest) -> ModelAnswer:
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[BoundedHttp]:
+        """A client that no other thread uses meanwhile."""
+        with self._lock:
+            if not self._free:
+                self._free.append(BoundedHttp(use_proxies=not is_loopback(self._host)))
+                self._clients += self._free
+            client = self._free.pop()
+        try:
+            yield client
+        finally:
+            with self._lock:
+                self._free.append(client)
+
+    def _ask(
+        self, request: ModelRequest, http: BoundedHttp, closed: threading.Event
+    ) -> ModelAnswer:
         started = time.monotonic()
         until = started + request.deadline
         dialect: Dialect | None = self._dialect
         while dialect is not None:
             body = json.dumps(dialect.body(self._model, request)).encode("ascii")
-            reply = self._send(dialect.url(self._base), body, until)
+            reply = self._send(dialect.url(self._base), body, until, http, closed)
             if reply.status == 200:
-                self._dialect = dialect
+                self._dialect, self._dialect_is_known = dialect, True
                 try:
                     answer = dialect.read(reply.body, time.monotonic() - started, request)
                 except ReplyUnusable as error:
@@ -145,30 +187,33 @@ class OpenAIServerModel:
                 break
         raise self._refusal(reply)
 
-    def _send(self, url: str, body: bytes, until: float) -> Reply:
+    def _send(
+        self, url: str, body: bytes, until: float, http: BoundedHttp, closed: threading.Event
+    ) -> Reply:
         """Post, and retry if the server is busy or not there."""
         headers = {"content-type": "application/json", "user-agent": "amem"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
-        closed = ModelClosed(f"{self.name} was closed in the middle of an answer")
+        was_closed = ModelClosed(f"{self.name} was closed in the middle of an answer")
         for retry in range(RETRIES + 1):
             wait = self._retry_delay * 2**retry
             reply: Reply | None = None
+            # Also of a request that waited for its turn until then.
+            if closed.is_set():
+                raise was_closed
             try:
                 left = max(until - time.monotonic(), 0.001)
-                reply = self._http.request("POST", url, headers, left, body)
+                reply = http.request("POST", url, headers, left, body)
                 try_again = reply.status in BUSY_STATUSES and not _refuses_format(reply)
                 wait = max(wait, seconds_to_wait(reply.retry_after))
             except HttpFault as error:
                 fault, try_again = error, error.again
-                if self._closed.is_set():
-                    raise ModelClosed(
-                        f"{self.name} was closed in the middle of an answer"
-                    ) from None
+                if closed.is_set():
+                    raise was_closed from None
             if not try_again or retry == RETRIES or time.monotonic() + wait >= until:
                 break
-            if self._closed.wait(wait):
-                raise closed
+            if closed.wait(wait):
+                raise was_closed
         if reply is None:
             raise ModelError(f"{self._host}: {fault}", hint="Is the server running, and online?")
         return reply

@@ -96,6 +96,7 @@ class ChatDialect:
             answer_tokens=_count(usage, "completion_tokens"),
             seconds=seconds,
             refused=refused,
+            reused_tokens=_reused(usage),
         )
 
     def after(self, complaint: str, status: int) -> ChatDialect | None:
@@ -175,7 +176,11 @@ Dialect: TypeAlias = ChatDialect | OllamaDialect
 def _chat(
     model: str, request: ModelRequest, json_request: JsonRequest
 ) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """What both APIs share of a request, and the schema as the server takes it."""
+    """What both APIs share of a request, and the schema as the server takes it.
+
+    The instructions come first and alone, so that a server that keeps what it has read of a prompt
+    reads them once; the schema differs from note to note.
+    """
     schema = to_json_schema(request.schema, bounds=json_request is not JsonRequest.SCHEMA)
     instructions, text = prompt_parts(request, None if json_request.by_schema else schema)
     messages = [
@@ -187,15 +192,12 @@ def _chat(
 
 def prompt_parts(request: ModelRequest, schema: Mapping[str, Any] | None) -> tuple[str, str]:
     """Instructions and text of a request, with the schema in words where it has no other way."""
-    instructions = request.instructions
+    # Lone surrogates have no UTF-8, which the server would refuse.
+    text = without_control_strings(request.text.encode("utf-8", "replace").decode("utf-8"))
     if schema is not None:
         in_words = json.dumps(schema, ensure_ascii=False)
-        instructions += (
-            f"\n\nAnswer with one JSON object and nothing else. Its JSON schema:\n{in_words}"
-        )
-    # Lone surrogates have no UTF-8, which the server would refuse.
-    text = request.text.encode("utf-8", "replace").decode("utf-8")
-    return instructions, without_control_strings(text)
+        text += f"\n\nAnswer with one JSON object and nothing else. Its JSON schema:\n{in_words}"
+    return request.instructions, text
 
 
 def server_message(body: bytes) -> str:
@@ -228,6 +230,12 @@ def bare_json(content: object) -> str:
     if text.startswith("```") and text.endswith("```") and "\n" in text:
         text = text.partition("\n")[2][:-3].strip()
     return text
+
+
+def _reused(usage: object) -> int:
+    """Tokens of the prompt that the server had in its cache, 0 if it does not say."""
+    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+    return min(_count(details, "cached_tokens"), _count(usage, "prompt_tokens"))
 
 
 def _count(usage: object, key: str) -> int:

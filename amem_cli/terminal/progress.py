@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import json_text, on_one_line
+from amem_cli.models.price import money
 from amem_cli.terminal.output import plural, rich_bar, size
-from amem_cli.workspace.documents import outcome_document
+from amem_cli.workspace.documents import forecast_document, outcome_document
 
 if TYPE_CHECKING:
     from amem_cli.memory.batch import EvolveBatch
+    from amem_cli.memory.forecast import Forecast
     from amem_cli.memory.outcome import Outcome
     from amem_cli.terminal.output import Output
 
@@ -154,11 +156,12 @@ class EvolveReport:
         """How many notes `note` was called with."""
         return self.done + self.pending
 
-    def begin(self) -> None:
+    def begin(self, forecast: Forecast | None) -> None:
         """Open the JSON document."""
         if self.output.as_json:
-            dry_run = json_text(self.dry_run)
-            sys.stdout.write(f'{{\n  "dry_run": {dry_run},\n  "notes": [')
+            start = {"dry_run": self.dry_run, "forecast": forecast_document(forecast)}
+            # Without its closing brace, as the notes follow.
+            sys.stdout.write(f'{json_text(start, indent=2)[:-2]},\n  "notes": [')
 
     def note(self, outcome: Outcome, hidden: Hidden) -> None:
         """Print one note while the progress is `hidden`, or count it."""
@@ -238,6 +241,27 @@ class EvolveReport:
             parts.append(plural(totals["proposed"], "change") + " proposed")
         pending = f"; {plural(self.pending, 'note')} still pending" if self.pending else ""
         return f"{plural(self.done, 'note')} {verb}: {', '.join(parts)}{pending}"
+
+
+def forecast_line(forecast: Forecast, currency: str, *, dry_run: bool) -> str:
+    """What a run will take, in one line."""
+    parts = [
+        plural(forecast.notes, "note"),
+        f"about {_tokens(forecast.tokens)} tokens",
+        *([f"about {money(forecast.cost, currency)}"] if forecast.cost else []),
+        *([f"about {span(forecast.seconds)}"] if forecast.seconds else []),
+    ]
+    line = f"{', '.join(parts)} with {forecast.model}"
+    if forecast.exceeds_today:
+        line += f"; {forecast.left_today:,} tokens are left today (llm.daily_tokens)"
+    return f"{line}; {'nothing is written' if dry_run else 'Ctrl-C keeps what is done'}"
+
+
+def _tokens(count: int) -> str:
+    """A number of tokens, no finer than an estimate is."""
+    if count >= 1_000_000:
+        return f"{count / 1e6:.1f} M"
+    return f"{round(count, 2 - len(str(count))):,}"
 
 
 class RemainingTime:

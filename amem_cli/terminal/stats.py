@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.doctor.finding import Finding, is_healthy
 from amem_cli.graph.stats import Period, timeline
 from amem_cli.language.safe_text import on_one_line
+from amem_cli.models.price import money
 from amem_cli.terminal.output import Styled, plural
 
 if TYPE_CHECKING:
@@ -22,7 +23,13 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def show_stats(
-    console: Console, stats: Stats, *, watcher: str, today: str = "", by: Span = "month"
+    console: Console,
+    stats: Stats,
+    *,
+    watcher: str,
+    today: str = "",
+    by: Span = "month",
+    currency: str = "",
 ) -> None:
     """Counts of the vault, its watcher, the cost of models, and how the vault grew."""
     rows = (
@@ -42,9 +49,9 @@ def show_stats(
         (
             "per note",
             f"{stats.calls_per_note:.2f} calls, {stats.tokens_per_note:.0f} tokens,"
-            f" {stats.seconds_per_note:.1f} s{_cost(stats.cost_per_note)}",
+            f" {stats.seconds_per_note:.1f} s{_cost(stats.cost_per_note, currency)}",
         ),
-        *(("", _model(each)) for each in stats.models),
+        *(("", _model(each, currency)) for each in stats.models),
         *([("today", today)] if today else []),
         *(
             (
@@ -69,15 +76,15 @@ def _orphans(stats: Stats) -> str:
     return f"{with_amem}; {before} without amem's links"
 
 
-def _cost(amount: float | None) -> str:
-    return f", cost {amount:.3g}" if amount else ""
+def _cost(amount: float | None, currency: str) -> str:
+    return f", cost {money(amount, currency)}" if amount else ""
 
 
-def _model(use: ModelCost) -> str:
-    cost = "no price set" if use.cost is None else f"cost {use.cost:.3g}" if use.cost else ""
-    tokens = f"{use.prompt_tokens} tokens in, {use.answer_tokens} out"
-    calls = f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s"
-    return f"{calls}, {cost}" if cost else calls
+def _model(use: ModelCost, currency: str) -> str:
+    cost = ", no price set" if use.cost is None else _cost(use.cost, currency)
+    reused = f" ({use.reused_tokens / use.prompt_tokens:.0%} reused)" if use.reused_tokens else ""
+    tokens = f"{use.prompt_tokens} tokens in{reused}, {use.answer_tokens} out"
+    return f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s{cost}"
 
 
 def _chart(stats: Stats, today: date, by: Span) -> Iterator[Styled]:

@@ -14,9 +14,10 @@ from amem_cli.memory.compare import (
     notes_to_compare,
     totals,
 )
+from amem_cli.models.price import price_in
 from amem_cli.settings import Settings, setting_keys
 from amem_cli.workspace.connection import open_budgeted
-from amem_cli.workspace.model_choice import cost_of, trust_in
+from amem_cli.workspace.model_choice import trust_in
 from amem_cli.workspace.shared_vault import process_settings
 
 if TYPE_CHECKING:
@@ -85,6 +86,6 @@ def totals_with_cost(comparison: Comparison, settings: Settings) -> tuple[SideTo
         if model is None:
             return total
         tokens = total.use.prompt_tokens, total.use.answer_tokens
-        return replace(total, cost=cost_of(model.name, *tokens, settings))
+        return replace(total, cost=price_in(settings).of(model.name, *tokens))
 
     return of(0), of(1)

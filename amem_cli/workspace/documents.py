@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.stats import Stats
+    from amem_cli.memory.forecast import Forecast
     from amem_cli.search.suggestions import OpenLink
 
 Schema: TypeAlias = dict[str, Any]
@@ -267,6 +268,7 @@ OUTCOME = {
                     "calls": COUNT,
                     "prompt_tokens": COUNT,
                     "answer_tokens": COUNT,
+                    "reused_tokens": COUNT,
                     "seconds": Field({"type": "number"}),
                 },
             ),
@@ -337,6 +339,17 @@ def graph_document(graph: Graph) -> dict[str, Any]:
         ],
         "edges": [document(_GRAPH_LINK, edge) for edge in (*graph.edges, *graph.suggested)],
     }
+
+
+def forecast_document(forecast: Forecast | None) -> dict[str, Any] | None:
+    """What a run over many notes will take; None if no model is asked."""
+    if forecast is None:
+        return None
+    document = asdict(forecast)
+    for name, places in (("cost", 6), ("seconds", 1)):
+        amount = document[name]
+        document[name] = None if amount is None else round(amount, places)
+    return document
 
 
 def stats_document(stats: Stats) -> dict[str, Any]:

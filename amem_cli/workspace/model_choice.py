@@ -16,6 +16,7 @@ from amem_cli.errors import UsageError
 from amem_cli.memory.outcome import ModelTrust
 from amem_cli.memory.trust import asked_for, least_plausible
 from amem_cli.models.open import server_url
+from amem_cli.models.price import price_in
 from amem_cli.settings import Settings, checked_value, user_state_folder, write_state
 
 if TYPE_CHECKING:
@@ -116,23 +117,8 @@ def report_on_models(
     cost = None
     if figures is not None:
         tokens = figures.prompt_tokens_per_note, figures.answer_tokens_per_note
-        cost = cost_of(report.model, *tokens, settings)
+        cost = price_in(settings).of(report.model, *tokens)
     return replace(report, notes=workspace.index.notes.count(), cost_per_note=cost)
-
-
-def cost_of(
-    model: str, prompt_tokens: float, answer_tokens: float, settings: Settings
-) -> float | None:
-    """What tokens of a model (by its name in the journal) cost at the price in the settings; 0 for
-    one on this machine, None if the price is unknown."""
-    from amem_cli.graph.stats import Price
-    from amem_cli.index.events import ModelTotals
-
-    price = Price(settings.llm_model, settings.llm_price_input, settings.llm_price_output)
-    # A million times as many, for the counts are whole numbers.
-    read, written = round(prompt_tokens * 1e6), round(answer_tokens * 1e6)
-    cost = price.of(ModelTotals(model, 0, 0, read, written, 0.0))
-    return None if cost is None else cost / 1e6
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from amem_cli.graph.overview import Overview
     from amem_cli.graph.stats import Span, Stats
     from amem_cli.index.records import NoteSummary
+    from amem_cli.memory.forecast import Forecast
     from amem_cli.models.ports import Encoder
     from amem_cli.notes.note import Metadata
     from amem_cli.search.read import LinkView, NoteView, Wanted
@@ -342,18 +343,25 @@ class Queries(SharedVault):
 
     def stats(self, *, by: Span = "month") -> Stats:
         """Counts of notes, links and pending work, growth `by` time, and what the model cost."""
-        from amem_cli.graph.stats import Price, stats
+        from amem_cli.graph.stats import stats
         from amem_cli.journal.link_decisions import WRITTEN_FROM
+        from amem_cli.models.price import price_in
 
         settings = self.settings
         return stats(
             self.ports,
             learn=settings.evolution_feedback == "on",
             written_from=WRITTEN_FROM[settings.evolution_links],
-            price=Price(settings.llm_model, settings.llm_price_input, settings.llm_price_output),
+            price=price_in(settings),
             by=by,
             private=self.sees_private,
         )
+
+    def forecast(self, paths: Sequence[str]) -> Forecast | None:
+        """What the memory process of these notes will take; None if no model is asked."""
+        from amem_cli.workspace.forecast import forecast
+
+        return forecast(self, paths)
 
     def proposals(
         self, note: NoteSummary | None = None, *, problems: list[Problem] | None = None

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from amem_cli.graph.stats import Period, Price, period_of, timeline
-from amem_cli.index.events import ModelTotals
+from amem_cli.graph.stats import Period, period_of, timeline
+from amem_cli.models.price import Price
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.vaults import write_note
@@ -93,19 +92,20 @@ def test_what_a_servers_model_cost_is_told_where_its_price_is_set(vault: Program
     assert (use["cost"], told["cost"], told["cost_per_note"]) == (None, None, None)
     assert "m at 127.0.0.1: " in (shown := vault("stats", **model).out) and "no price set" in shown
     priced = {**model, "AMEM_LLM_PRICE_INPUT": "2", "AMEM_LLM_PRICE_OUTPUT": "8"}
+    priced |= {"AMEM_LLM_CURRENCY": "€"}
     told = vault("stats", "--json", **priced).json
     expected = (use["prompt_tokens"] * 2 + use["answer_tokens"] * 8) / 1e6
     assert told["models"][0]["cost"] == told["cost"] == told["cost_per_note"] == expected
-    assert f"cost {expected:.3g}" in vault("stats", **priced).out
+    assert f"cost €{expected:.2g}" in vault("stats", **priced).out
 
 
 def test_a_model_of_ones_own_costs_nothing_and_another_servers_is_not_known() -> None:
     price = Price("gpt-4o-mini", 0.15, 0.6)
-    counts: tuple[Any, ...] = (1, 1, 1_000_000, 1_000_000, 2.0)
-    assert price.of(ModelTotals("SmolLM2.gguf", *counts)) == 0.0
-    assert price.of(ModelTotals("gpt-4o-mini at api.openai.com", *counts)) == 0.75
-    assert price.of(ModelTotals("other at api.openai.com", *counts)) is None
-    assert Price("m").of(ModelTotals("m at somewhere", *counts)) is None
+    used = (1_000_000, 1_000_000)
+    assert price.of("SmolLM2.gguf", *used) == 0.0
+    assert price.of("gpt-4o-mini at api.openai.com", *used) == 0.75
+    assert price.of("other at api.openai.com", *used) is None
+    assert Price("m").of("m at somewhere", *used) is None
 
 
 def test_empty_periods_in_a_row_are_one_row() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import socket
+import threading
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from amem_cli.errors import ModelError, SettingsError
+from amem_cli.errors import ModelClosed, ModelError, SettingsError
 from amem_cli.models.openai_server import OpenAIServerModel
 from amem_cli.models.ports import LanguageModel
 from amem_cli.models.reply_schema import to_json_schema
@@ -124,7 +128,7 @@ def test_it_finds_out_how_the_server_wants_to_be_asked_and_remembers(
         "words",
     ]
     for request in server.requests[2:]:
-        assert '"keywords"' in request.body["messages"][0]["content"]
+        assert '"keywords"' in request.body["messages"][1]["content"]
 
 
 def test_a_server_that_calls_an_unknown_format_its_own_error_is_asked_otherwise(
@@ -146,7 +150,7 @@ def test_a_server_that_calls_an_unknown_format_its_own_error_is_asked_otherwise(
 def test_a_server_that_takes_a_schema_and_answers_in_prose_is_told_of_it_in_words(
     server: ChatServer, model: OpenAIServerModel
 ) -> None:
-    server.content = lambda body: GOOD if "schema" in str(body["messages"][0]) else "Rye is fine."
+    server.content = lambda body: GOOD if "schema" in str(body["messages"][1]) else "Rye is fine."
     assert_answers(model, request_about("Rye bread."))
     assert_answers(model, request_about("Oat bread."))
     assert len(server.requests) == 3
@@ -201,7 +205,7 @@ def test_an_old_ollama_is_asked_without_what_it_does_not_know(server: ChatServer
     assert_answers(model, request_about("Rye bread."))
     assert "think" not in server.requests[-1].body
     assert server.requests[-1].body["format"] == "json"
-    assert '"keywords"' in server.requests[-1].body["messages"][0]["content"]
+    assert '"keywords"' in server.requests[-1].body["messages"][1]["content"]
     model.close()
 
 
@@ -493,3 +497,106 @@ def test_without_a_key_no_authorization_is_sent(server: ChatServer) -> None:
     model.close()
 
     assert server.requests[0].authorization == ""
+
+
+def test_the_tokens_that_a_server_had_in_its_cache_are_counted(server: ChatServer) -> None:
+    server.content = GOOD
+    details: list[tuple[object, int]] = [
+        ({"cached_tokens": 60}, 60),
+        ({"cached_tokens": 900}, 100),
+        ({"cached_tokens": -1}, 0),
+        ([60], 0),
+        (None, 0),
+    ]
+    with contextlib.closing(model_of(server)) as model:
+        for told, counted in details:
+            counts = {"prompt_tokens": 100, "completion_tokens": 3}
+            server.usage = {**counts, "prompt_tokens_details": told}
+            assert model.answer(request_about("Rye bread.")).reused_tokens == counted
+
+
+@pytest.mark.parametrize("is_ollama", [False, True])
+def test_two_questions_of_a_step_begin_with_the_same_instructions_and_nothing_else(
+    server: ChatServer, is_ollama: bool
+) -> None:
+    server.is_ollama, server.content = is_ollama, GOOD
+    # In all forms that a schema can be told in.
+    server.faults, server.complaint = ["400"], "unknown parameter"
+    one = {"sure": SCHEMA["properties"]["sure"]}
+    few = replace(request_about("Oat bread."), schema={**SCHEMA, "properties": one})
+    with contextlib.closing(model_of(server, ollama_window=4096 if is_ollama else 0)) as model:
+        for request in (request_about("Rye bread."), few):
+            with pytest.raises(ModelError):
+                model.answer(request)
+    assert len(server.requests) >= 8
+    first = {json.dumps(each.body["messages"][0]) for each in server.requests}
+    assert first == {json.dumps({"role": "system", "content": INSTRUCTIONS})}
+
+
+class Meeting:
+    """Holds answers until so many requests have come together."""
+
+    def __init__(self, count: int) -> None:
+        self.most, self._here, self._count = 0, 0, count
+        self._changed = threading.Condition()
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        with self._changed:
+            self._here += 1
+            self.most = max(self.most, self._here)
+            self._changed.notify_all()
+            assert self._changed.wait_for(lambda: self.most >= self._count, timeout=30)
+            self._here -= 1
+        return GOOD
+
+
+def test_as_many_requests_are_under_way_as_it_may_send_and_no_more(server: ChatServer) -> None:
+    server.content = GOOD
+    with contextlib.closing(model_of(server, parallel=3)) as model, ThreadPoolExecutor(8) as pool:
+        model.answer(request_about("Rye bread."))
+        server.content = meeting = Meeting(3)
+        answers = pool.map(model.answer, [request_about(f"Bread {n}.") for n in range(9)])
+        assert all(answer.complete for answer in answers)
+    assert meeting.most == 3
+
+
+def test_a_late_answer_ends_no_other_request(server: ChatServer) -> None:
+    server.content = GOOD
+    late = threading.Event()
+
+    def content(body: dict[str, Any]) -> str:
+        assert late.wait(30)
+        return GOOD
+
+    with contextlib.closing(model_of(server, parallel=2)) as model, ThreadPoolExecutor(2) as pool:
+        model.answer(request_about("Rye bread."))
+        server.content = content
+        slow = pool.submit(model.answer, request_about("Oat bread."))
+        with pytest.raises(ModelError):
+            model.answer(replace(request_about("Corn bread."), deadline=0.2))
+        late.set()
+        assert slow.result(30).complete
+
+
+def test_closing_ends_all_that_is_under_way(server: ChatServer) -> None:
+    arrived = threading.Semaphore(0)
+
+    def content(body: dict[str, Any]) -> str:
+        arrived.release()
+        server.stopped.wait(30)
+        return GOOD
+
+    server.content = GOOD
+    model = model_of(server, parallel=2)
+    model.answer(request_about("Rye bread."))
+    server.content = content
+    with ThreadPoolExecutor(4) as pool:
+        under_way = [pool.submit(model.answer, request_about(f"Bread {n}.")) for n in range(2)]
+        assert arrived.acquire(timeout=30) and arrived.acquire(timeout=30)
+        model.close()
+        for each in under_way:
+            with pytest.raises(ModelClosed):
+                each.result(30)
+    server.content = GOOD
+    assert model.answer(request_about("Rye bread.")).complete
+    model.close()

@@ -1,0 +1,153 @@
+"""Before a large run `amem evolve` says what it will take, and asks before a costly one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.terminal import at_terminal, plain
+from tests.vaults import write_note
+
+COUNT = 24
+ENDS = "; Ctrl-C keeps what is done\n"
+
+
+@pytest.fixture
+def notes(amem: Program, vault: Path) -> Path:
+    """A vault with notes that amem has never processed, and an encoder that takes no time."""
+    name = "nobody/first"
+    key = hashlib.sha256(name.encode()).hexdigest()
+    folder = vault.parent / f"cache/encoders/first-{key[:16]}"
+    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
+    amem.environment |= {
+        "AMEM_CACHE_DIR": str(vault.parent / "cache"),
+        "AMEM_ENCODER_MODEL": name,
+        "HF_HUB_OFFLINE": "1",
+    }
+    for number in range(COUNT):
+        note = write_note(vault, f"n{number:02}.md", f"Walrus {number} dives for clams.\n" * 4)
+        os.utime(note, (1_000_000 + number, 1_000_000 + number))
+    return vault
+
+
+@pytest.fixture
+def server(amem: Program) -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        running.usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+        amem.environment |= {
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_MODEL": "m",
+            "AMEM_LLM_BASE_URL": running.url,
+        }
+        yield running
+
+
+def test_a_run_over_all_notes_says_first_what_it_takes(
+    amem: Program, notes: Path, server: ChatServer
+) -> None:
+    prices = {"AMEM_LLM_PRICE_INPUT": "2", "AMEM_LLM_PRICE_OUTPUT": "8"}
+    planned = amem("evolve", "--all", "--dry-run", "--json", "--limit", "2", **prices)
+    told = planned.json["forecast"]
+    assert (told["notes"], told["measured"], told["seconds"]) == (2, 0, None)
+    assert told["prompt_tokens"] > told["answer_tokens"] > 0
+    expected = (told["prompt_tokens"] * 2 + told["answer_tokens"] * 8) / 1e6
+    assert (told["cost"], told["left_today"]) == (pytest.approx(expected), None)
+    assert told["model"] == "m at 127.0.0.1"
+
+    first = amem("evolve", "--all", "--limit", "6", **prices)
+    assert first.err.startswith("6 notes, about ") and first.err.endswith(ENDS)
+    assert " tokens, about $0.0" in first.err
+    # From then on, the vault's own figures count.
+    asked = len(server.requests)
+    told = amem("evolve", "--all", "--json", AMEM_LLM_CURRENCY="€", **prices).json["forecast"]
+    assert (told["notes"], told["measured"]) == (COUNT - 6, 6)
+    per_note = told["prompt_tokens"] / told["notes"]
+    assert 1000 <= per_note <= 1000 * asked / 6
+    assert told["seconds"] > 0
+
+
+def test_a_few_pending_notes_or_no_model_need_no_forecast(
+    amem: Program, notes: Path, server: ChatServer
+) -> None:
+    few = amem("evolve", "n01", "n02", "--json")
+    assert few.json["forecast"] is None and "tokens" not in few.err
+    without = amem("evolve", "--all", "--no-llm", "--json")
+    assert without.json["forecast"] is None and "tokens" not in without.err
+
+
+def test_it_says_if_the_day_has_too_few_tokens_left(
+    amem: Program, notes: Path, server: ChatServer
+) -> None:
+    limit = {"AMEM_LLM_DAILY_TOKENS": "2500"}
+    stopped = amem("evolve", "--all", "--json", **limit)
+    assert "; 2,500 tokens are left today (llm.daily_tokens)" in stopped.err
+    assert (stopped.code, stopped.json["forecast"]["left_today"]) == (3, 2500)
+    assert stopped.json["left"] > 0
+
+
+def test_a_large_run_with_a_model_elsewhere_is_asked_about_on_a_terminal(
+    amem: Program, notes: Path, server: ChatServer
+) -> None:
+    elsewhere = {**amem.environment, "AMEM_LLM_MODEL": "m:cloud"}
+    command = ["evolve", "--all"]
+    code, shown = at_terminal(amem.folder, command, [("[y/N]", "\r")], **elsewhere)
+    assert (code, server.requests) == (1, [])
+    assert "24 notes, about " in plain(shown) and "nothing was done" in plain(shown)
+    code, shown = at_terminal(amem.folder, [*command, "--yes", "--limit", "21"], [], **elsewhere)
+    assert (code, "[y/N]" in shown) == (0, False)
+    assert server.requests
+    # A script is not asked.
+    rest = amem("evolve", "--all", **elsewhere)
+    assert rest.code == 0 and "\n3 notes, about " in rest.err
+
+
+def test_a_run_with_several_requests_under_way_ends_at_once_with_what_is_done(
+    amem: Program, notes: Path, server: ChatServer
+) -> None:
+    held, enough = [], threading.Event()
+
+    def content(body: dict[str, Any]) -> str:
+        text = body["messages"][1]["content"]
+        if not any(f": {name}\n" in text for name in ("n00", "n01")):
+            held.append(text)
+            if len(held) == 3:
+                enough.set()
+            server.stopped.wait(60)
+        return "{}"
+
+    server.content = content
+    # Asked for metadata alone, no note waits for another.
+    several = {"AMEM_LLM_PARALLEL": "4", "AMEM_EVOLUTION_MAX_LINKS": "0"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amem_cli", "evolve", "--all", "--json"],
+        cwd=amem.folder,
+        env={**os.environ, **amem.environment, **several},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert enough.wait(60)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    document = json.loads(out)
+    assert (process.returncode, document["stopped"]) == (130, "interrupted")
+    done = [each["path"] for each in document["notes"]]
+    assert done in (["n00.md"], ["n00.md", "n01.md"])
+    assert document["left"] == COUNT - len(done)
+    assert err.endswith("interrupted\n") and "Traceback" not in err
+    assert amem("evolve", "--all", "--no-llm", "--json").json["left"] == 0
+    assert amem("index", "--check").code == 0
