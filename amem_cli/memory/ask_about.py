@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from amem_cli.analyzer.analyzer import AnalyzerValues
 from amem_cli.errors import BudgetSpent, ModelClosed, ModelError
-from amem_cli.memory.ask_model import ModelReply, ask_once
+from amem_cli.memory.ask_model import ModelReply, ask_once, quoted
 from amem_cli.memory.describe import (
     METADATA_PROMPT,
     CheckedMetadata,
@@ -47,6 +47,7 @@ class Answer:
         refused: what was not kept of the metadata and why, one line each, also where something else
             in the field was.
         linking: None if it was not asked for.
+        said: the text of a refused context.
     """
 
     metadata: Metadata
@@ -55,6 +56,7 @@ class Answer:
     remarks: Sequence[str] = ()
     refused: Sequence[str] = ()
     linking: Linking | None = None
+    said: str = ""
 
 
 def ask_for_summary(
@@ -179,6 +181,7 @@ class NoteQuestion:
             (reply.fault,) if reply.fault else (),
             _refused(reply.fault, checked),
             self._linking(reply, filled(self.note, checked.metadata), model),
+            said=str(reply.answer.get("context", "")) if "context" in checked.failures else "",
         )
 
     def _linking(self, reply: ModelReply, note: Note, model: LanguageModel) -> Linking | None:
@@ -216,6 +219,7 @@ class NoteQuestion:
         refused = answer.linking.refused if answer.linking is not None else {}
         metadata = self._still_missing(answer)
         faults = [f"{name}: {why}" for name, why in answer.failures.items()]
+        faults += [f"the refused context: {quoted(answer.said)}"] if answer.said else []
         if refused and self.links is not None:
             note = filled(self.note, answer.metadata)
             request = mending_request(

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, TypeVar
 from amem_cli.data import table
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelRequest
-from amem_cli.models.prompt_text import FENCE, MOST_READ, quote_as_data
+from amem_cli.models.prompt_text import FENCE, MOST_READ, quote_as_data, quote_line
 from amem_cli.models.reply_schema import read_answer, read_parts
 
 Shown = TypeVar("Shown")
 
 MOST_REMARKS = 3
+_QUOTED_BYTES = 400
 SHOWN_IN_PART = "the model's window held only a part of what it was to read"
 
 
@@ -74,6 +75,11 @@ def all_instructions() -> str:
 def fenced(text: str, most: int) -> str:
     """A text as data of at most so many bytes, between fences."""
     return f"{FENCE}\n{quote_as_data(text, most)}\n{FENCE}"
+
+
+def quoted(text: str) -> str:
+    """What a model wrote, to be shown to it again."""
+    return f"“{quote_line(text, _QUOTED_BYTES)}”"
 
 
 def text_schema(shortest: int, longest: int) -> dict[str, Any]:

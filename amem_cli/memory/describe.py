@@ -30,8 +30,8 @@ from amem_cli.models.prompt_text import quote_line, texts_of
 from amem_cli.notes.note import Metadata
 
 # The journal says which prompt made a value.
-METADATA_PROMPT = "construct-2"
-MOST_VOCABULARY = 20
+METADATA_PROMPT = "construct-3"
+MOST_VOCABULARY = 16
 TEXT_BYTES = 4_000
 TITLE_BYTES = 160
 ANSWER_TOKENS = 280
@@ -48,12 +48,14 @@ class MetadataQuestion:
     Attributes:
         missing: of `keywords`, `tags`, `context`; at least one.
         vocabulary: tags of the vault, those that may fit first.
+        beside: what the model is shown of other notes.
     """
 
     title: str
     text: str
     missing: tuple[str, ...]
     vocabulary: tuple[str, ...] = ()
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ def check_metadata(
         similarity: cosine of two texts, or None without an encoder.
         trusted: the model is able to judge, so it may name what the note only means.
     """
-    source = NoteText(question.title, question.text)
+    source = NoteText(question.title, question.text, beside=question.beside)
     context, labels = "", dict[str, tuple[str, ...]]()
     faults: dict[str, Sequence[str]] = dict.fromkeys(question.missing, ())
     if "context" in question.missing:

@@ -25,6 +25,7 @@ from amem_cli.memory.ask_model import (
     named_entries,
     numbered,
     prompt,
+    quoted,
     text_schema,
 )
 from amem_cli.memory.grounding import (
@@ -104,7 +105,7 @@ def checked_changes(
             continue
         context, fault = _new_context(entry.get("context"), note, older, similarity)
         if fault and fault not in _NO_CHANGE and entry.get("context"):
-            mendable[older.path] = fault
+            mendable[older.path] = f"{fault}: {quoted(str(entry.get('context')))}"
         change, refused = _change(entry, note, older, context, vocabulary, similarity)
         faults += [f"changes: {older.path}: context {fault}"] if fault else []
         faults += [f"changes: {older.path}: {each}" for each in refused]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Of each note; more would cost more time than it gains.
 _SENTENCES = 16
 _SENTENCE_CHARACTERS = 300
+_FEWEST_CHARACTERS = 24
 # A text that is no longer is shown from its beginning; characters of an excerpt beside a context,
 # and of one alone.
 _SHORT = 110
@@ -49,7 +50,9 @@ def nearest_sentences(
 
 
 def _sentences(text: str) -> list[str]:
-    return [sentence[:_SENTENCE_CHARACTERS] for sentence in sentences(text)[:_SENTENCES]]
+    """The sentences of a text without stubs such as "Good one.", which say nothing alone."""
+    told = [each for each in sentences(text) if len(each) >= _FEWEST_CHARACTERS]
+    return [sentence[:_SENTENCE_CHARACTERS] for sentence in (told or sentences(text))[:_SENTENCES]]
 
 
 def _excerpt(told: Sequence[str], near: Sequence[float], room: int) -> str:

@@ -74,12 +74,14 @@ class NoteText:
         said: further text that a sentence about the note may draw on, such as its metadata or
             the newer note that changes it.
         summary: an earlier context of the note.
+        beside: text of other notes that was shown with it: a name or number may be theirs.
     """
 
     title: str
     text: str
     said: str = ""
     summary: str = ""
+    beside: str = ""
 
     @cached_property
     def whole(self) -> str:
@@ -99,7 +101,12 @@ class NoteText:
     @cached_property
     def numbers(self) -> frozenset[str]:
         """Numbers that a sentence about the note may name."""
-        return numbers_in(f"{self.whole}\n{self.said}")
+        return numbers_in(f"{self.whole}\n{self.said}\n{self.beside}")
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Stems of all words that a name may be made of."""
+        return self.known | subject_stems(self.beside)
 
     @cached_property
     def spoken(self) -> str:
@@ -213,7 +220,9 @@ def _share_of_runs(own: list[str], text: str, but_not_in: str, length: int) -> f
 def _invented(line: str, source: NoteText, trusted: bool) -> list[str]:
     """Numbers and names that the model was not shown, if too many to be a date or a fuller name."""
     numbers = sorted(numbers_in(line) - source.numbers)
-    if len(numbers) > 2 or any(len(number) > 2 and number[:2] != "20" for number in numbers):
+    long = [number for number in numbers if len(number) > 2 and number[:2] != "20"]
+    # A model that can reckon says what six twenties make.
+    if len(numbers) > 2 or len(long) > (1 if trusted else 0):
         return numbers
     if detect_language(line) != "en":
         return []
@@ -227,7 +236,7 @@ def _invented(line: str, source: NoteText, trusted: bool) -> list[str]:
 
 def _is_unknown(name: str, source: NoteText) -> bool:
     own = subject_stems(name)
-    if not own or not own.isdisjoint(source.known | _CALENDAR):
+    if not own or not own.isdisjoint(source.names | _CALENDAR):
         return False
     # "T & B" are Tom and Bea.
     return f" {fold(name[0])} " not in source.spoken

@@ -51,8 +51,8 @@ from amem_cli.models.prompt_text import FENCE, quote_line, quote_opening
 from amem_cli.notes.note import RELATIONS, MemoryLink, Note, Relation
 
 # The journal says which prompt made a link, or all of a note's values.
-LINKING_PROMPT = "link-2"
-JOINT_PROMPT = "joint-2"
+LINKING_PROMPT = "link-3"
+JOINT_PROMPT = "joint-3"
 MOST_SHOWN = 14
 MOST_LINKS = 5
 _NOTE_BYTES = 1_000
@@ -61,8 +61,8 @@ _CONTEXT_BYTES = 200
 _LINE_TITLE_BYTES = 80
 # Context, text beside a context, and text without one: of the nearest notes, which are likeliest to
 # belong, and of the others.
-_SHOWN_IN_FULL = 6
-_LINE_BYTES = {True: (180, 110, 240), False: (140, 0, 140)}
+_SHOWN_IN_FULL = 4
+_LINE_BYTES = {True: (200, 110, 240), False: (160, 0, 160)}
 _TAG_BYTES = 32
 _MOST_ADDED = 3
 _WEAKEST = 0.1
@@ -109,6 +109,14 @@ class LinkQuestion:
     evolve: bool = True
     max_links: int = MOST_LINKS
     minimum: float = USUAL_MINIMUM
+
+
+def shown_text(question: LinkQuestion) -> str:
+    """What a model reads of the older notes."""
+    return "\n".join(
+        f"{each.title}\n{each.context}\n{question.excerpts.get(each.path, each.text)}"
+        for each in question.candidates[:MOST_SHOWN]
+    )
 
 
 def plausible_links(links: Sequence[MemoryLink], question: LinkQuestion) -> tuple[MemoryLink, ...]:

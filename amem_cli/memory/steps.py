@@ -113,6 +113,7 @@ class MemorySteps:
         from amem_cli.memory.ask_about import NoteQuestion, ask_for_summary
         from amem_cli.memory.describe import MetadataQuestion, description_of
         from amem_cli.memory.grounding import similarity_by
+        from amem_cli.memory.link import shown_text
 
         model, settings = self.model, self.settings
         assert model is not None
@@ -142,7 +143,13 @@ class MemorySteps:
         if not missing and question is None:
             return Description(kept), linking
         public_tags = self.index.notes.tag_counts(public=not note.private)
-        offered = MetadataQuestion(note.title, text, missing, values.offered_tags(public_tags))
+        offered = MetadataQuestion(
+            note.title,
+            text,
+            missing,
+            values.offered_tags(public_tags),
+            beside=shown_text(question) if question is not None else "",
+        )
         answer = NoteQuestion(
             note,
             offered if missing else None,

@@ -62,6 +62,7 @@ def test_only_what_was_refused_is_asked_for_again_with_the_reason(tmp_path: Path
     assert "links" in first.schema["properties"]
     assert list(second.schema["properties"]) == ["context"]
     assert "context: is too long (238 characters, 200 at most)" in second.text
+    assert f"the refused context: “{TOO_LONG}”" in second.text
     assert outcome.metadata.context == again
     assert outcome.metadata.keywords == ("lamination", "dough", "butter")
     assert [link.title for link in outcome.links] == ["Lamination"]
