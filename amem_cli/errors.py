@@ -11,6 +11,11 @@ EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
 
+def extra_hint(extra: str) -> str:
+    """The command that installs one of the optional parts, as a hint."""
+    return f'pip install "amem-cli[{extra}]"'
+
+
 class AmemError(Exception):
     """A failure that the user can understand: one line of what and why, then a hint.
 

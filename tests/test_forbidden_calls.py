@@ -60,7 +60,9 @@ GUARDED_KEYWORDS = {
 MAY_WRITE = {
     "vault/safe_write.py": "the one way in which bytes reach a note",
     "journal/change_store.py": "intents of changes under way, in .amem/intents",
+    "models/encoder_build.py": "a prepared encoder, in the user's cache",
     "models/encoder_export.py": "an exported encoder or reranker, in the user's cache",
+    "models/onnx_file.py": "a graph and its weights in the place that the preparation names",
     "watch/watcher.py": "which machines watch a vault, in .amem/devices",
     "exchange/export_folder.py": "the folder that the user named for an export",
     "models/command.py": "the temporary folder that a command works in",

@@ -188,9 +188,15 @@ class _GraphView:
 
     def write_map(self, colour: str, theme: str, dpi: int) -> None:
         """All notes, placed by their meaning."""
-        from amem_cli.graph.map import map_clusters, map_tags, note_positions
+        from amem_cli.graph.map import (
+            check_map_packages,
+            map_clusters,
+            map_tags,
+            note_positions,
+        )
         from amem_cli.workspace.documents import graph_document
 
+        check_map_packages()
         notice, index = self.session.output.notice, self.workspace.index
         self.workspace.embed_missing()
         network, _ = self._network(None)

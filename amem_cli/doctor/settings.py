@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from amem_cli.doctor.finding import Finding, from_error
-from amem_cli.errors import AmemError, EncoderError, SettingsError
+from amem_cli.errors import AmemError, EncoderError, ModelError, SettingsError
 from amem_cli.models.open import open_model, server_url
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.settings import (
@@ -226,11 +226,13 @@ def _try_model(model: LanguageModel) -> None:
 
 
 def _model_file_findings(settings: Settings) -> Iterator[Finding]:
-    from amem_cli.models.llama_cpp import bundled_model, check_model_file
+    from amem_cli.models.llama_cpp import bundled_model, check_library, check_model_file
 
-    if find_spec("llama_cpp") is None:
-        hint = "pip install llama-cpp-python, or: amem model use none"
-        yield Finding("", "llama-cpp-python is not installed", hint)
+    try:
+        check_library()
+    except ModelError as error:
+        yield Finding("", error.message, f"{error.hint}, or: amem model use none")
+        return
     path = Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
     check_model_file(path)
     size = path.stat().st_size // 2**20

@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amem_cli.data import table
+from amem_cli.errors import SettingsError, extra_hint
 from amem_cli.graph.clusters import Cluster, clusters, named
 from amem_cli.graph.graph import shortened
 from amem_cli.language.safe_text import on_one_line
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     Point = tuple[float, float]
     Positions = Mapping[str, Point]
 
+_PACKAGES = ("matplotlib", "sklearn")
 _PERPLEXITY = 30.0
 _COMPONENTS = 50
 _FEWEST_FOR_NEIGHBOURS = 5
@@ -71,6 +74,15 @@ def note_positions(index: MemoryIndex, among: Container[str]) -> dict[str, Point
     plane = plane - (plane.max(axis=0) + plane.min(axis=0)) / 2
     reach = float(np.abs(plane).max()) or 1.0
     return {path: (float(x), float(y)) for path, (x, y) in zip(paths, plane / reach, strict=True)}
+
+
+def check_map_packages() -> None:
+    """Raise `SettingsError` unless what lays out and draws a map is installed."""
+    if any(find_spec(name) is None for name in _PACKAGES):
+        raise SettingsError(
+            "a map needs matplotlib and scikit-learn, which are not installed",
+            hint=extra_hint("map"),
+        )
 
 
 def map_clusters(index: MemoryIndex, graph: Graph) -> tuple[list[Cluster], bool]:

@@ -1,10 +1,12 @@
-"""Exports an encoder or a reranker to a graph, once, and proves that it gives the same numbers."""
+"""Prepares an encoder or a reranker as a graph, once, and proves that it gives the same numbers.
+
+Most encoders need no torch for that (`models/encoder_build`); what is here exports the others.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import re
 import secrets
 import shutil
 import sys
@@ -12,40 +14,39 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from amem_cli.data import table
-from amem_cli.errors import AmemError, EncoderError
-from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model, load_onnxruntime
+from amem_cli.errors import AmemError, EncoderError, extra_hint
+from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model
+from amem_cli.models.encoder_build import PROBE, build_encoder, optimise
+from amem_cli.models.encoder_config import chosen_prompts
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     TOKENIZER_FILE,
-    WEIGHTS_FILE,
     Manifest,
+    bundled_encoder,
     current_manifest,
     fetch_encoder,
     first_line,
+    has_weights,
     model_fingerprint,
     present_versions,
     write_manifest,
 )
 
 _TRIALS: list[str] = table("export_trials.toml")["texts"]
-_PROBE = _TRIALS[0]
 # Longer than any model reads.
-_LONG_TRIALS = [*_TRIALS, _PROBE * 700]
+_LONG_TRIALS = [*_TRIALS, PROBE * 700]
 _LEAST_COSINE = 0.9999
 _PAIRS = [(question, text) for question, text in table("export_trials.toml")["pairs"]]
 _PROBE_PAIR = _PAIRS[0]
-_LONG_PAIRS = [*_PAIRS, ("What goes on?", _PROBE * 700), (_PROBE_PAIR[0] * 300, "short")]
+_LONG_PAIRS = [*_PAIRS, ("What goes on?", PROBE * 700), (_PROBE_PAIR[0] * 300, "short")]
 _SCORE_TOLERANCE = 1e-3
 _MOST_PAIR_TOKENS = 512
-_E5 = re.compile(r"(?:multilingual-)?e5-(?:small|base|large)(?:-v2)?")
-_E5_PROMPTS = {"query": "query: ", "passage": "passage: "}
 _OPSET = 17
-# Bytes of a table of weights that goes into the file beside the graph.
-_SMALLEST_APART = 1024
 # Raised by a fault of a program, whatever the model is.
 _FAULTS = (AssertionError, AttributeError, ImportError, LookupError, NameError, TypeError)
 
@@ -59,14 +60,10 @@ class EncoderExporter:
 
     def __init__(self, model: str, source: Path) -> None:
         loaded = self._loaded = load_model(source, exportable=True)
-        prompts = {name: prompt for name, prompt in (loaded.prompts or {}).items() if prompt}
-        if not prompts and _E5.fullmatch(Path(model).name):
-            # These were trained with prompts that only their documentation names.
-            prompts = _E5_PROMPTS
-        default = prompts.get(loaded.default_prompt_name or "", "")
-        kinds = ("document", "passage", "corpus")
-        document_prompt = next((prompts[name] for name in kinds if name in prompts), default)
-        vector = self._vectors([_PROBE], document_prompt)[0]
+        document_prompt, query_prompt = chosen_prompts(
+            model, loaded.prompts or {}, loaded.default_prompt_name or ""
+        )
+        vector = self._vectors([PROBE], document_prompt)[0]
         self.manifest = _manifest(
             model,
             source,
@@ -75,8 +72,8 @@ class EncoderExporter:
             lowercase=bool(getattr(loaded[0], "do_lower_case", False)),
             pad_id=getattr(loaded.tokenizer, "pad_token_id", None) or 0,
             document_prompt=document_prompt,
-            query_prompt=prompts.get("query") or default,
-            probe=[document_prompt + _PROBE],
+            query_prompt=query_prompt,
+            probe=[document_prompt + PROBE],
             expected=[round(float(value), 6) for value in vector],
         )
 
@@ -90,7 +87,7 @@ class EncoderExporter:
         # Version 6 of the library renamed the step.
         read = getattr(self._loaded, "preprocess", None) or self._loaded.tokenize
         # Two lengths, so that the traced graph honours the mask.
-        example = read([_PROBE, "ok"])
+        example = read([PROBE, "ok"])
 
         def vectors(input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
             features = {"input_ids": input_ids, "attention_mask": attention_mask}
@@ -249,13 +246,50 @@ def prepare(
 
 
 def _fill(folder: Path, model: str, exporter: type[EncoderExporter | RerankerExporter]) -> None:
-    loaded = exporter(model, fetch_encoder(model))
+    """Fill a new folder with what is needed to run a model.
+
+    Raises:
+        EncoderError: the model is not to be had, or it takes the extra `local`, which is missing.
+    """
+    has_library = find_spec("sentence_transformers") is not None
+    reason = "rerankers are exported by their own library"
+    if exporter is EncoderExporter:
+        reason = _build(folder, model, has_library=has_library)
+        if not reason:
+            return
+    if not has_library:
+        kind = "encoder" if exporter is EncoderExporter else "reranker"
+        raise EncoderError(
+            f"the {kind} {model} takes sentence-transformers, which is not installed: {reason}",
+            hint=extra_hint("local"),
+        )
+    _export(folder, exporter(model, fetch_encoder(model, with_weights=True)))
+
+
+def _build(folder: Path, model: str, *, has_library: bool) -> str:
+    """Prepare an encoder without torch; returns why that is not possible, if so.
+
+    A graph of weights is compared with the library where that is there; that of the bundled
+    encoder is compared with stored numbers, and its publisher answers for an official one.
+    """
+    source = fetch_encoder(model)
     try:
-        manifest = loaded.export(folder)
-        sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
-        manifest = replace(manifest, sizes=sizes)
-        write_manifest(folder, manifest)
-        loaded.prove(folder, manifest)
+        manifest = _described(folder, build_encoder(model, source, folder))
+        OnnxEncoder(folder).load()
+        if has_library and has_weights(source) and not bundled_encoder(model):
+            EncoderExporter(model, source).prove(folder, manifest)
+    except (OSError, MemoryError):
+        raise
+    # Whatever is wrong with the files, their own library says it best.
+    except Exception as error:
+        _empty(folder)
+        return first_line(error)
+    return ""
+
+
+def _export(folder: Path, loaded: EncoderExporter | RerankerExporter) -> None:
+    try:
+        loaded.prove(folder, _described(folder, loaded.export(folder)))
     except (OSError, MemoryError):
         raise
     # Whatever the export stumbles over, the model itself still works; what is found of it holds
@@ -265,10 +299,22 @@ def _fill(folder: Path, model: str, exporter: type[EncoderExporter | RerankerExp
         if isinstance(error, _FAULTS):
             # A fault of a program says nothing of the model: no version, so it is tried again.
             reason, versions = f"{type(error).__name__}: {reason}", {}
-        for path in folder.iterdir():
-            path.unlink()
+        _empty(folder)
         failed = replace(loaded.manifest, reason=reason[:500], versions=versions)
         write_manifest(folder, failed)
+
+
+def _described(folder: Path, manifest: Manifest) -> Manifest:
+    """The manifest with the sizes of the files, written beside them."""
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    manifest = replace(manifest, sizes=sizes)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
 
 
 def _save_tokenizer(loaded: Any, folder: Path) -> None:
@@ -312,25 +358,7 @@ def _write_graph(
             # The newer exporter needs another package and minutes instead of seconds.
             dynamo=False,
         )
-        _optimise(Path(raw) / GRAPH_FILE, folder)
-
-
-def _optimise(graph: Path, folder: Path) -> None:
-    """Write a graph so that it is opened fast: steps joined once, weights in a file of their own.
-
-    Such weights are mapped into memory, and only what a text needs of them is read from the disk.
-    """
-    onnxruntime = load_onnxruntime()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    # What goes beyond this level depends on the processor.
-    level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-    options.graph_optimization_level = level
-    options.optimized_model_filepath = str(folder / GRAPH_FILE)
-    weights = "session.optimized_model_external_initializers_"
-    options.add_session_config_entry(f"{weights}file_name", WEIGHTS_FILE)
-    options.add_session_config_entry(f"{weights}min_size_in_bytes", str(_SMALLEST_APART))
-    onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        optimise(Path(raw) / GRAPH_FILE, folder)
 
 
 if __name__ == "__main__":

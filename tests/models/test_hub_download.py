@@ -24,7 +24,7 @@ USUAL = {
 }
 NEVER = {
     "pytorch_model.bin": b"pickle",
-    "onnx/model.onnx": b"onnx",
+    "onnx/model_quantized.onnx": b"onnx",
     "onnx/tokenizer.json": b"{}",
     "openvino/openvino_model.xml": b"<xml/>",
     "modeling_custom.py": b"print()",
@@ -65,6 +65,35 @@ def test_every_kind_of_tokenizer_comes_with_the_model(
         hub.given.clear()
         assert fetched(hub, tmp_path, "owner/model").returncode == 0
         assert hub.given == []
+
+
+def test_the_graph_of_the_publisher_comes_instead_of_the_weights(tmp_path: Path) -> None:
+    graph = {"onnx/model.onnx": b"graph", "onnx/model.onnx_data": b"its weights"}
+    tokenizer = {"tokenizer.json": b"{}", "tokenizer_config.json": b"{}"}
+    with a_hub("owner/model", {**USUAL, **tokenizer, **NEVER, **graph}) as hub:
+        done = fetched(hub, tmp_path, "owner/model")
+        assert done.returncode == 0, done.stderr
+        wanted = {*USUAL, *tokenizer, *graph} - {"README.md", "model.safetensors"}
+        assert set(hub.given) == wanted
+        hub.given.clear()
+        again = fetched(hub, tmp_path, "owner/model")
+        assert (again.stdout, hub.given) == (done.stdout, [])
+
+
+def test_weights_on_this_machine_are_used_although_a_graph_is_published(tmp_path: Path) -> None:
+    files = {**USUAL, "tokenizer.json": b"{}"}
+    with a_hub("owner/model", files) as hub:
+        first = fetched(hub, tmp_path, "owner/model")
+        hub.files["onnx/model.onnx"] = b"graph"
+        hub.given.clear()
+        again = fetched(hub, tmp_path, "owner/model")
+    assert (again.stdout, hub.given) == (first.stdout, [])
+
+
+def test_a_graph_without_a_tokenizer_of_today_is_left(tmp_path: Path) -> None:
+    with a_hub("owner/model", {**USUAL, "vocab.txt": b"", "onnx/model.onnx": b"graph"}) as hub:
+        assert fetched(hub, tmp_path, "owner/model").returncode == 0
+    assert "model.safetensors" in hub.given and "onnx/model.onnx" not in hub.given
 
 
 def test_a_name_without_an_owner_is_of_the_library(tmp_path: Path) -> None:

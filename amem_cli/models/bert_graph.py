@@ -1,0 +1,185 @@
+"""Builds the graph of an encoder of the BERT family from its safetensors weights, without torch.
+
+The model is that of Devlin et al., "BERT" (arXiv 1810.04805), with layer norm after each sum;
+RoBERTa's descendants differ only in where they begin to count positions. The steps are those into
+which onnxruntime's optimiser joins the standard operators of such a model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from amem_cli.models.encoder_config import EncoderConfig, NotReadable, first_position
+from amem_cli.models.onnx_file import FLOAT, INT32, RUNTIME_DOMAIN, GraphWriter
+
+Table = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+
+_FAMILY = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
+# Parts of a trained model that no vector depends on.
+_UNUSED = ("pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings.token_type_ids")
+_INPUTS = ("input_ids", "attention_mask")
+_LEAST_LENGTH = 1e-12
+
+
+def write_bert_graph(config: EncoderConfig, graph: Path, weights: Path) -> None:
+    """Write a graph from token ids and mask to unit vectors, and the file of its weights.
+
+    Raises:
+        NotReadable: the model is of another family, or has weights of unknown use.
+        OSError, ValueError: its files cannot be read.
+    """
+    _check_family(config.model)
+    tensors = _Tensors(config.transformer)
+    writer = GraphWriter(weights)
+    hidden = _layers(writer, tensors, config.model)
+    tensors.check_all_used()
+    finish_vectors(writer, hidden, config.pooling)
+    writer.write(graph, _INPUTS, "vectors")
+
+
+def finish_vectors(writer: GraphWriter, hidden: str, pooling: str) -> None:
+    """Add the steps from the vectors of the tokens to `vectors`: one a text, of unit length.
+
+    They mean the same in every version of the standard operators.
+    """
+    if pooling == "cls":
+        place = writer.constant("amem.first_token", [0])
+        pooled = writer.step("Gather", [hidden, place], attributes={"axis": 1})
+    else:
+        mask = writer.step("Cast", ["attention_mask"], attributes={"to": FLOAT})
+        row = writer.constant("amem.row", [0, 1, -1])
+        # The sum points where the mean does, and its length is made one anyway.
+        pooled = writer.step("MatMul", [writer.step("Reshape", [mask, row]), hidden])
+    column = writer.step("Transpose", [pooled], attributes={"perm": [0, 2, 1]})
+    length = writer.step("Sqrt", [writer.step("MatMul", [pooled, column])])
+    least = writer.constant("amem.least_length", _LEAST_LENGTH)
+    unit = writer.step("Div", [pooled, writer.step("Max", [length, least])])
+    writer.step("Reshape", [unit, writer.constant("amem.flat", [0, -1])], output="vectors")
+
+
+def _check_family(model: Mapping[str, Any]) -> None:
+    kind = model.get("model_type")
+    if kind not in _FAMILY:
+        raise NotReadable(f"its architecture is {kind}")
+    if model.get("hidden_act") != "gelu":
+        raise NotReadable(f"its activation is {model.get('hidden_act')}")
+    if model.get("position_embedding_type", "absolute") != "absolute":
+        raise NotReadable("its positions are not absolute")
+    if model.get("is_decoder") or model.get("add_cross_attention"):
+        raise NotReadable("it is a decoder")
+
+
+def _layers(writer: GraphWriter, tensors: _Tensors, model: Mapping[str, Any]) -> str:
+    """Steps from token ids to the vectors of the tokens; returns the name of these."""
+    epsilon = float(model.get("layer_norm_eps", 1e-12))
+    heads, size = int(model["num_attention_heads"]), int(model["hidden_size"])
+    if size % heads:
+        raise NotReadable(f"{heads} heads do not share {size} numbers")
+
+    def fused(operator: str, inputs: list[str], **attributes: float | int) -> str:
+        return writer.step(operator, inputs, domain=RUNTIME_DOMAIN, attributes=attributes)
+
+    def table(name: str) -> str:
+        return writer.table(name, tensors[name])
+
+    def turned(name: str) -> str:
+        # The library stores weights by output, the graph takes them by input.
+        return writer.table(name, tensors[name].T)
+
+    mask = writer.step("Cast", ["attention_mask"], attributes={"to": INT32})
+    ids = writer.step("Cast", ["input_ids"], attributes={"to": INT32})
+    positions = tensors["embeddings.position_embeddings.weight"][first_position(model) :]
+    # All tokens of a text are of the first type, which is added to the positions once.
+    types = tensors["embeddings.token_type_embeddings.weight"][0]
+    hidden = writer.step(
+        "EmbedLayerNormalization",
+        [
+            *(ids, "", table("embeddings.word_embeddings.weight")),
+            *(writer.table("embeddings.positions", positions + types), ""),
+            *(table(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")),
+        ],
+        domain=RUNTIME_DOMAIN,
+        attributes={"epsilon": epsilon},
+        unused_outputs=1,
+    )
+    for number in range(int(model["num_hidden_layers"])):
+        layer = f"encoder.layer.{number}."
+        own = f"{layer}attention.self."
+        parts = ("query", "key", "value")
+        joined = np.concatenate([tensors[f"{own}{part}.weight"].T for part in parts], axis=1)
+        offsets = np.concatenate([tensors[f"{own}{part}.bias"] for part in parts])
+        tables = [
+            writer.table(f"{own}weight", joined),
+            writer.table(f"{own}bias", offsets),
+        ]
+        read = fused("Attention", [hidden, *tables, mask], num_heads=heads)
+
+        def add_and_normalise(branch: str, before: str, output: str, layer: str = layer) -> str:
+            product = writer.step("MatMul", [branch, turned(f"{layer}{output}.dense.weight")])
+            norm = [table(f"{layer}{output}.LayerNorm.{part}") for part in ("weight", "bias")]
+            bias = table(f"{layer}{output}.dense.bias")
+            # In two steps: the runtime's joined one takes twice the time of these.
+            total = writer.step("Add", [writer.step("Add", [product, bias]), before])
+            shape = {"axis": -1, "epsilon": epsilon}
+            return writer.step("LayerNormalization", [total, *norm], attributes=shape)
+
+        hidden = add_and_normalise(read, hidden, "attention.output")
+        grown = writer.step("MatMul", [hidden, turned(f"{layer}intermediate.dense.weight")])
+        active = fused("BiasGelu", [grown, table(f"{layer}intermediate.dense.bias")])
+        hidden = add_and_normalise(active, hidden, "output")
+    return hidden
+
+
+class _Tensors:
+    """The weights of a folder's safetensors files by name, mapped into memory, as float32.
+
+    The format: eight bytes with the length of a header in JSON, that header, and the numbers.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._places: dict[str, tuple[Path, int, dict[str, Any]]] = {}
+        for path in sorted(folder.glob("*.safetensors")):
+            with path.open("rb") as stream:
+                length = int.from_bytes(stream.read(8), "little")
+                header = json.loads(stream.read(length))
+            for name, facts in header.items():
+                if name != "__metadata__":
+                    self._places[name] = (path, 8 + length, facts)
+        words = "embeddings.word_embeddings.weight"
+        found = [name for name in self._places if name.endswith(words)]
+        if len(found) != 1:
+            raise NotReadable("it has no table of words, or several")
+        # A model that was trained for a task has its own name before all of its parts.
+        self._prefix = found[0].removesuffix(words)
+        self._used: set[str] = set()
+
+    def __getitem__(self, name: str) -> Table:
+        try:
+            path, data, facts = self._places[self._prefix + name]
+        except KeyError:
+            raise NotReadable(f"it has no weights {name}") from None
+        self._used.add(self._prefix + name)
+        start, end = facts["data_offsets"]
+        kind = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}.get(facts["dtype"])
+        if kind is None:
+            raise NotReadable(f"its weights are of the type {facts['dtype']}")
+        shape = tuple(facts["shape"])
+        if math.prod(shape) * np.dtype(kind).itemsize != end - start:
+            raise ValueError(f"{path.name} is damaged at {name}")
+        read = np.memmap(path, kind, "r", offset=data + start, shape=shape)
+        if facts["dtype"] == "BF16":
+            # The upper half of a float32.
+            return (read.astype("<u4") << 16).view("<f4")
+        return read.astype("<f4", copy=False)
+
+    def check_all_used(self) -> None:
+        """Raise `NotReadable` for weights that the graph leaves out, as those of an adapter."""
+        for name in self._places.keys() - self._used:
+            if not name.removeprefix(self._prefix).startswith(_UNUSED):
+                raise NotReadable(f"it has weights of unknown use: {name}")

@@ -1,0 +1,237 @@
+"""Writes ONNX files, and reads and extends those of others, without the package `onnx`.
+
+An ONNX file is a protobuf message (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto): fields,
+each a number and a value, and a value may be a message again. The numbers here are from there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+Attribute = int | float | Sequence[int]
+
+_OPSET = 17
+_IR_VERSION = 8
+# The operators that onnxruntime itself puts in the place of several of the standard.
+RUNTIME_DOMAIN = "com.microsoft"
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FLOAT_TYPE, _INT_TYPE, _INTS_TYPE = 1, 2, 7
+# Types of numbers, as a `Cast` names them.
+FLOAT, INT32, _INT64 = 1, 6, 7
+_ELEMENTS = {"float32": FLOAT, "int64": _INT64}
+_EXTERNAL = 1
+# Fields of a model and of its graph.
+_MODEL_GRAPH, _MODEL_OPSET = 7, 8
+_GRAPH_NODE, _GRAPH_NAME, _GRAPH_INITIALIZER, _GRAPH_INPUT, _GRAPH_OUTPUT = 1, 2, 5, 11, 12
+# Weights are mapped into memory, which works by pages.
+_PAGE = 4096
+
+
+@dataclass
+class GraphWriter:
+    """Collects the steps and weights of a graph.
+
+    Weights go to a file beside the graph, `weights`: mapped into memory, only what a text needs of
+    them is read from the disk.
+    """
+
+    weights: Path | None = None
+    _nodes: list[bytes] = field(default_factory=list)
+    _tensors: list[bytes] = field(default_factory=list)
+    _count: int = 0
+
+    def step(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        *,
+        output: str = "",
+        domain: str = "",
+        attributes: Mapping[str, Attribute] | None = None,
+        unused_outputs: int = 0,
+    ) -> str:
+        """Add one step; returns the name of its first output."""
+        self._count += 1
+        output = output or f"amem.{operator}.{self._count}"
+        message = b"".join(_bytes(1, name.encode()) for name in inputs)
+        message += _bytes(2, output.encode())
+        for number in range(unused_outputs):
+            message += _bytes(2, f"{output}.{number}".encode())
+        message += _bytes(3, output.encode()) + _bytes(4, operator.encode())
+        for name, value in (attributes or {}).items():
+            message += _bytes(5, _attribute(name, value))
+        if domain:
+            message += _bytes(7, domain.encode())
+        self._nodes.append(message)
+        return output
+
+    def table(self, name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> str:
+        """Add weights of float32, in the file beside the graph; returns their name."""
+        if self.weights is None:
+            raise ValueError("there is no file for weights")
+        content = np.ascontiguousarray(values, dtype="<f4")
+        with self.weights.open("ab") as stream:
+            offset = -(-stream.tell() // _PAGE) * _PAGE
+            stream.write(bytes(offset - stream.tell()))
+            stream.write(content.data)
+        message = _tensor_head(name, content.shape, _ELEMENTS["float32"])
+        place = {"location": self.weights.name, "offset": offset, "length": content.nbytes}
+        for key, value in place.items():
+            message += _bytes(13, _bytes(1, key.encode()) + _bytes(2, str(value).encode()))
+        self._tensors.append(message + _number(14, _EXTERNAL))
+        return name
+
+    def constant(self, name: str, values: Sequence[int] | Sequence[float] | float) -> str:
+        """Add a few numbers, in the graph itself: int64 or float32; returns their name."""
+        given = np.asarray(values)
+        content = given.astype("<i8" if given.dtype.kind == "i" else "<f4")
+        message = _tensor_head(name, content.shape, _ELEMENTS[content.dtype.name])
+        self._tensors.append(message + _bytes(9, content.tobytes()))
+        return name
+
+    def write(self, path: Path, inputs: Sequence[str], output: str) -> None:
+        """Write a model whose inputs are int64 of (batch, tokens) and whose output is float32."""
+        graph = self.steps() + _bytes(_GRAPH_NAME, b"encoder") + _ends(inputs, output)
+        model = _number(1, _IR_VERSION) + _bytes(2, b"amem") + _bytes(_MODEL_GRAPH, graph)
+        for domain, version in (("", _OPSET), (RUNTIME_DOMAIN, 1)):
+            opset = _bytes(1, domain.encode()) + _number(2, version)
+            model += _bytes(_MODEL_OPSET, opset)
+        path.write_bytes(model)
+
+    def steps(self) -> bytes:
+        """The steps and the weights so far, as fields of a graph."""
+        nodes = b"".join(_bytes(_GRAPH_NODE, node) for node in self._nodes)
+        return nodes + b"".join(_bytes(_GRAPH_INITIALIZER, tensor) for tensor in self._tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignGraph:
+    """The graph of another program's file, as far as it is needed to put steps around it.
+
+    Raises `ValueError` for what is no ONNX file.
+    """
+
+    model: memoryview
+    inputs: frozenset[str]
+    outputs: frozenset[str]
+
+    @classmethod
+    def read(cls, model: memoryview) -> ForeignGraph:
+        """Look into a model, of which nothing is copied."""
+        ends: dict[int, set[str]] = {_GRAPH_INPUT: set(), _GRAPH_OUTPUT: set()}
+        for number, _, graph in _fields(model):
+            for part, kind, info in _fields(graph) if number == _MODEL_GRAPH else ():
+                if part in ends and kind == _BYTES:
+                    names = (bytes(value) for inner, _, value in _fields(info) if inner == 1)
+                    ends[part] |= {name.decode("utf-8") for name in names}
+        return cls(model, frozenset(ends[_GRAPH_INPUT]), frozenset(ends[_GRAPH_OUTPUT]))
+
+    def write_extended(
+        self, path: Path, *, before: GraphWriter, after: GraphWriter, inputs: Sequence[str]
+    ) -> None:
+        """Write the model with steps before and after its own, and with these inputs alone.
+
+        The last step gives the only output, `vectors`.
+        """
+        with path.open("wb") as stream:
+            for number, kind, value in _fields(self.model):
+                if number != _MODEL_GRAPH:
+                    stream.writelines(_encoded(number, kind, value))
+                    continue
+                pieces: list[bytes | memoryview] = [before.steps()]
+                for part in _fields(value):
+                    if part[0] not in (_GRAPH_INPUT, _GRAPH_OUTPUT):
+                        pieces += _encoded(*part)
+                pieces += [after.steps(), _ends(inputs, "vectors")]
+                length = sum(len(piece) for piece in pieces)
+                stream.write(_varint(number << 3 | _BYTES) + _varint(length))
+                stream.writelines(pieces)
+
+
+def _ends(inputs: Sequence[str], output: str) -> bytes:
+    texts = ("batch", "tokens")
+    given = (_bytes(_GRAPH_INPUT, _value_info(name, "int64", texts)) for name in inputs)
+    wanted = _value_info(output, "float32", ("batch", "numbers"))
+    return b"".join(given) + _bytes(_GRAPH_OUTPUT, wanted)
+
+
+def _tensor_head(name: str, shape: Sequence[int], element: int) -> bytes:
+    sizes = b"".join(_number(1, size) for size in shape)
+    return sizes + _number(2, element) + _bytes(8, name.encode())
+
+
+def _value_info(name: str, element: str, dimensions: Sequence[str]) -> bytes:
+    shape = b"".join(_bytes(1, _bytes(2, one.encode())) for one in dimensions)
+    tensor = _number(1, _ELEMENTS[element]) + _bytes(2, shape)
+    return _bytes(1, name.encode()) + _bytes(2, _bytes(1, tensor))
+
+
+def _attribute(name: str, value: Attribute) -> bytes:
+    head = _bytes(1, name.encode())
+    if isinstance(value, float):
+        fixed = _varint(2 << 3 | _FIXED32) + struct.pack("<f", value)
+        return head + fixed + _number(20, _FLOAT_TYPE)
+    if isinstance(value, int):
+        return head + _number(3, value) + _number(20, _INT_TYPE)
+    return head + b"".join(_number(8, one) for one in value) + _number(20, _INTS_TYPE)
+
+
+def _varint(number: int) -> bytes:
+    # Negative numbers are written as if they had 64 bits.
+    number &= (1 << 64) - 1
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def _number(field_number: int, value: int) -> bytes:
+    return _varint(field_number << 3 | _VARINT) + _varint(value)
+
+
+def _bytes(field_number: int, value: bytes) -> bytes:
+    return _varint(field_number << 3 | _BYTES) + _varint(len(value)) + value
+
+
+def _encoded(field_number: int, kind: int, value: memoryview) -> list[bytes | memoryview]:
+    length = _varint(len(value)) if kind == _BYTES else b""
+    return [_varint(field_number << 3 | kind) + length, value]
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, int, memoryview]]:
+    """Number, kind and raw value of each field; raises `ValueError` for what is no message."""
+    place = 0
+    while place < len(message):
+        key, place = _read_varint(message, place)
+        kind = key & 7
+        start = place
+        if kind == _VARINT:
+            _, end = _read_varint(message, place)
+        elif kind == _BYTES:
+            length, start = _read_varint(message, place)
+            end = start + length
+        elif kind in (_FIXED32, _FIXED64):
+            end = place + (4 if kind == _FIXED32 else 8)
+        else:
+            raise ValueError("not an ONNX file")
+        if end > len(message):
+            raise ValueError("the ONNX file ends too early")
+        yield key >> 3, kind, message[start:end]
+        place = end
+
+
+def _read_varint(message: memoryview, place: int) -> tuple[int, int]:
+    number = shift = 0
+    while place < len(message) and shift < 64:
+        byte = message[place]
+        number |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return number, place
+    raise ValueError("not an ONNX file")

@@ -1,0 +1,250 @@
+"""Encoders become graphs without torch, and give what sentence-transformers gives."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
+from amem_cli.models.encoder_build import build_encoder
+from amem_cli.models.encoder_config import NotReadable, read_encoder_config
+from amem_cli.models.encoder_export import prepare
+from amem_cli.models.encoder_files import (
+    DEFAULT_ENCODER,
+    TOKENIZER_FILE,
+    bundled_encoder,
+    fetch_encoder,
+    model_fingerprint,
+    write_manifest,
+)
+from tests.fakes.hub_server import a_hub
+from tests.fakes.tiny_models import save_tiny_model, save_tiny_multilingual
+from tests.missing_packages import without_packages
+
+REFERENCE = Path(__file__).parents[1] / "data" / "encoder_reference.json"
+# By which the vectors of indexes that exist are stored.
+KNOWN_ID = "all-MiniLM-L6-v2@a81c2e2f7836f8bd"
+LEAST_COSINE = 0.9999
+TEXTS = ["bread", "a warm kitchen", "", "z" * 90, "Küche, während draußen der Schnee fällt", "面包"]
+
+
+def built(source: Path, folder: Path, name: str = "tiny") -> OnnxEncoder:
+    folder.mkdir()
+    write_manifest(folder, build_encoder(name, source, folder))
+    return OnnxEncoder(folder)
+
+
+def test_the_bundled_encoder_gives_what_its_library_gives_for_200_texts(tmp_path: Path) -> None:
+    reference = json.loads(REFERENCE.read_text(encoding="utf-8"))
+    halves = np.frombuffer(base64.b64decode(reference["vectors"]), "<f2").astype(np.float32)
+    expected = halves.reshape(len(reference["texts"]), reference["dimension"])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    source = bundled_encoder(DEFAULT_ENCODER)
+    assert source is not None
+    encoder = built(source, tmp_path / "made", DEFAULT_ENCODER)
+    vectors = encoder.encode(reference["texts"])
+    assert len(vectors) == 200
+    assert (vectors * expected).sum(axis=1).min() >= LEAST_COSINE
+    one_by_one = np.concatenate([encoder.encode([text]) for text in reference["texts"][::20]])
+    assert (one_by_one * expected[::20]).sum(axis=1).min() >= LEAST_COSINE
+
+
+def test_vectors_of_earlier_versions_stay_valid(tmp_path: Path) -> None:
+    source = bundled_encoder(DEFAULT_ENCODER)
+    assert source is not None
+    assert built(source, tmp_path / "made", DEFAULT_ENCODER).model_id == KNOWN_ID
+
+
+@pytest.mark.models
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("architecture", ["bert", "xlm-roberta", "own words"])
+def test_models_of_the_family_are_built_from_their_weights(
+    tmp_path: Path, architecture: str, pooling: str
+) -> None:
+    if architecture == "own words":
+        model = save_tiny_model(tmp_path / "tiny", pooling=pooling)
+    else:
+        model = save_tiny_multilingual(tmp_path / "tiny", architecture, pooling=pooling)
+    encoder = built(model, tmp_path / "made", str(model))
+    library = SentenceTransformersEncoder(tmp_path / "made")
+    vectors = encoder.encode(TEXTS)
+    np.testing.assert_allclose(vectors, library.encode(TEXTS), atol=1e-5)
+    assert (vectors @ vectors.T).min() < 0.9
+
+
+@pytest.mark.models
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_half_precision_is_read(tmp_path: Path, kind: str) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    model = save_tiny_model(tmp_path / "tiny")
+    weights = load_file(model / "model.safetensors")
+    halves = {name: tensor.to(getattr(torch, kind)) for name, tensor in weights.items()}
+    save_file(halves, model / "model.safetensors", metadata={"format": "pt"})
+    encoder = built(model, tmp_path / "made", str(model))
+    library = SentenceTransformersEncoder(tmp_path / "made")
+    np.testing.assert_allclose(encoder.encode(TEXTS), library.encode(TEXTS), atol=1e-5)
+
+
+def publish_graph(model: Path, *, types: bool = True, opset: int = 14) -> None:
+    """Write `onnx/model.onnx` as the exporters of publishers do."""
+    import torch
+    from transformers import AutoModel
+
+    loaded: Any = AutoModel.from_pretrained(str(model), attn_implementation="eager").eval()
+
+    class Plain(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = loaded
+
+        def forward(self, *given: torch.Tensor) -> Any:
+            names = ("input_ids", "attention_mask", "token_type_ids")
+            return self.model(**dict(zip(names, given, strict=False))).last_hidden_state
+
+    output = "last_hidden_state"
+    names = ["input_ids", "attention_mask", "token_type_ids"][: 3 if types else 2]
+    example = (torch.tensor([[2, 5, 3], [2, 3, 0]]), torch.tensor([[1, 1, 1], [1, 1, 0]]))
+    (model / "onnx").mkdir()
+    torch.onnx.export(
+        Plain().eval(),
+        (*example, torch.zeros(2, 3, dtype=torch.long))[: len(names)],
+        str(model / "onnx" / "model.onnx"),
+        input_names=names,
+        output_names=[output],
+        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in [*names, output]},
+        opset_version=opset,
+        dynamo=False,
+    )
+
+
+def split_weights(graph: Path) -> None:
+    """Put a graph's weights into a file beside it, as publishers do with those of large models."""
+    whole = onnx.load(str(graph))
+    graph.unlink()
+    onnx.save_model(
+        whole,
+        str(graph),
+        save_as_external_data=True,
+        location=f"{graph.name}_data",
+        size_threshold=100,
+    )
+
+
+@pytest.mark.models
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("architecture", "pooling", "opset", "apart"),
+    [
+        ("bert", "mean", 14, False),
+        ("bert", "cls", 11, False),
+        ("mpnet", "mean", 17, True),
+        ("distilbert", "cls", 14, False),
+    ],
+)
+def test_the_graph_of_a_publisher_is_used_without_torch(
+    tmp_path: Path, architecture: str, pooling: str, opset: int, apart: bool
+) -> None:
+    prompts = {"query": "query: ", "passage": "passage: "}
+    model = save_tiny_multilingual(
+        tmp_path / "tiny", architecture, pooling=pooling, prompts=prompts
+    )
+    publish_graph(model, types=architecture == "bert", opset=opset)
+    if apart:
+        split_weights(model / "onnx" / "model.onnx")
+    library = SentenceTransformersEncoder(described(tmp_path / "library", model))
+    expected = {query: library.encode(TEXTS, query=query) for query in (False, True)}
+    (model / "model.safetensors").unlink()
+    files = {
+        path.relative_to(model).as_posix(): path.read_bytes()
+        for path in model.rglob("*")
+        if path.is_file()
+    }
+    home = tmp_path / "home"
+    with a_hub("owner/tiny", files) as hub:
+        variables = {"HF_ENDPOINT": hub.url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0"}
+        variables |= {"HF_HUB_DISABLE_XET": "1"}
+        arguments = ["encoder", "owner/tiny", str(tmp_path / "made"), ""]
+        done = subprocess.run(
+            [sys.executable, "-m", "amem_cli.models.encoder_export", *arguments],
+            env=without_packages(tmp_path, "torch", "sentence_transformers") | variables,
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    encoder = OnnxEncoder(tmp_path / "made")
+    for query in (False, True):
+        vectors = encoder.encode(TEXTS, query=query)
+        np.testing.assert_allclose(vectors, expected[query], atol=1e-5)
+
+
+def described(folder: Path, model: Path) -> Path:
+    """A folder from which the model's own library runs it."""
+    prepare(str(model), folder)
+    return folder
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_the_graph_of_a_publisher_decides_which_model_it_is(tmp_path: Path) -> None:
+    model = save_tiny_multilingual(tmp_path / "tiny", "bert")
+    with_weights = model_fingerprint(model)
+    publish_graph(model)
+    assert model_fingerprint(model) == with_weights
+    (model / "model.safetensors").unlink()
+    first = model_fingerprint(model)
+    graph = model / "onnx" / "model.onnx"
+    graph.write_bytes(graph.read_bytes()[:-5] + b"other")
+    assert len({with_weights, first, model_fingerprint(model)}) == 3
+    assert fetch_encoder(str(model)) == model
+
+
+@pytest.mark.models
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("architecture", "change", "reason"),
+    [
+        ("mpnet", {}, "its architecture is mpnet"),
+        ("bert", {"hidden_act": "relu"}, "its activation is relu"),
+        ("bert", {"position_embedding_type": "relative_key"}, "its positions are not absolute"),
+        ("bert", {"auto_map": {"AutoModel": "code.Model"}}, "code of its own"),
+    ],
+)
+def test_what_cannot_be_built_is_left_to_its_library(
+    tmp_path: Path, architecture: str, change: dict[str, Any], reason: str
+) -> None:
+    model = save_tiny_multilingual(tmp_path / "tiny", architecture)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(NotReadable, match=reason):
+        built(model, tmp_path / "made")
+
+
+def test_a_tokenizer_whose_files_disagree_is_left_to_its_library(tmp_path: Path) -> None:
+    source = bundled_encoder(DEFAULT_ENCODER)
+    assert source is not None
+    model = tmp_path / "model"
+    model.mkdir()
+    for path in source.rglob("*.json"):
+        (model / path.relative_to(source)).parent.mkdir(exist_ok=True)
+        (model / path.relative_to(source)).write_bytes(path.read_bytes())
+    assert read_encoder_config("x", model).max_tokens == 256
+    settings = json.loads((model / "tokenizer_config.json").read_text())
+    changed = json.dumps(settings | {"do_lower_case": False})
+    (model / "tokenizer_config.json").write_text(changed)
+    with pytest.raises(NotReadable, match="disagree on do_lower_case"):
+        read_encoder_config("x", model)
+    (model / TOKENIZER_FILE).unlink()
+    with pytest.raises(NotReadable, match=r"no tokenizer\.json"):
+        read_encoder_config("x", model)
