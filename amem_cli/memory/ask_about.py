@@ -255,11 +255,17 @@ class NoteQuestion:
                 vocabulary=sorted(self.vocabulary),
             )
             mended = {change.path: change for change in found.changes if change.context}
-            kept = (each for each in linking.evolutions if each.path not in mended)
+            first = {change.path: change for change in linking.evolutions}
+            # The labels of the first answer were good, so they were not asked for again.
+            joined = [
+                replace(first.get(path, change), context=change.context, reason=change.reason)
+                for path, change in mended.items()
+            ]
+            kept = (change for path, change in first.items() if path not in mended)
             faults = tuple(f"changes: {path}: context " for path in mended)
             linking = replace(
                 linking,
-                evolutions=(*mended.values(), *kept),
+                evolutions=(*joined, *kept),
                 problems=tuple(
                     each for each in linking.problems if not (faults and each.startswith(faults))
                 ),

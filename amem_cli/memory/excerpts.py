@@ -50,8 +50,8 @@ def nearest_sentences(
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a text without stubs such as "Good one.", which say nothing alone."""
-    told = [each for each in sentences(text) if len(each) >= _FEWEST_CHARACTERS]
+    """The sentences of a text without rows of tables, and stubs that say nothing alone."""
+    told = [each for each in sentences(text) if len(each) >= _FEWEST_CHARACTERS and each[0] != "|"]
     return [sentence[:_SENTENCE_CHARACTERS] for sentence in (told or sentences(text))[:_SENTENCES]]
 
 

@@ -19,7 +19,7 @@ LEAST_MEASURED = 5
 MOST_MEASURED = 200
 # Tokens of a note's requests without its text, and of the answers: those of a trusted model, which
 # is shown older notes too, and of any other.
-_USUAL_TOKENS = {True: (1100, 250), False: (200, 60)}
+_USUAL_TOKENS = {True: (1250, 220), False: (200, 60)}
 _BYTES_PER_TOKEN = 4
 # As the journal names the prompts of a note's requests.
 _PROMPTS = {
@@ -78,7 +78,9 @@ def estimate(
     if known.notes >= LEAST_MEASURED:
         measured, share = known.notes, count / known.notes
         prompt, answer = known.prompt_tokens * share, known.answer_tokens * share
-        seconds = known.seconds * share / max(1, min(most_at_once(model), count))
+        # A trusted model is shown other notes, which are to be done first.
+        at_once = 1 if trusted else min(most_at_once(model), count)
+        seconds = known.seconds * share / max(1, at_once)
     else:
         measured, (each, answered) = 0, _USUAL_TOKENS[trusted]
         texts = sum(min(size, TEXT_BYTES) for size in sizes) / _BYTES_PER_TOKEN

@@ -29,7 +29,8 @@ FORCED_STOP = 199
 LOOPS = "goes round in a loop"
 COPIES = "copies the note"
 _FEWEST_WORDS = 7
-_ENDS = (".", "!", "?", "…", "。", "！", "？", ".”", ".“", ".»", '."', ".)")
+_CLOSING = ("", *"\"'”“’»)")
+_ENDS = tuple(stop + mark for stop in ".!?…。！？" for mark in _CLOSING)
 _JUNK = frozenset("{}[]|\\^~#_=@\t")
 # A model that is trusted writes "L = 3 m" or "~40 %" and does not slip into code.
 JUNK_FROM_THE_TRUSTED = frozenset("{}[]|\t")
@@ -180,8 +181,8 @@ def _form_fault(line: str, trusted: bool) -> str:
     if len(line) > LONGEST_CONTEXT:
         return f"is too long ({len(line)} characters, {LONGEST_CONTEXT} at most)"
     # A grammar that allows no more characters makes a model stop in the middle of a sentence.
-    forced = not trusted and len(line) >= FORCED_STOP
-    if not line.endswith(_ENDS) or line[:-1].endswith((" ", ",", "'")) or forced:
+    forced = line[:-1].endswith((" ", ",", "'")) or len(line) >= FORCED_STOP
+    if not line.endswith(_ENDS) or (forced and not trusted):
         return CUT_OFF
     # "£40 are gone" begins like one, a list item or code does not.
     if not line[0].isalnum() and line[0] not in "\"'“„«‘(~≈£$€¥":

@@ -58,7 +58,7 @@ MOST_LINKS = 5
 _NOTE_BYTES = 1_000
 _JOINT_BYTES = 3_000
 _CONTEXT_BYTES = 200
-_LINE_TITLE_BYTES = 80
+LINE_TITLE_BYTES = 80
 # Context, text beside a context, and text without one: of the nearest notes, which are likeliest to
 # belong, and of the others.
 _SHOWN_IN_FULL = 4
@@ -219,7 +219,7 @@ def _shown(note: Note, question: LinkQuestion) -> dict[str, LinkCandidate]:
 def _candidate_line(name: str, candidate: LinkCandidate, question: LinkQuestion) -> str:
     in_full = int(name[1:]) <= _SHOWN_IN_FULL
     context_bytes, beside, alone = _LINE_BYTES[in_full]
-    title = quote_line(candidate.title, _LINE_TITLE_BYTES)
+    title = quote_line(candidate.title, LINE_TITLE_BYTES)
     line = f"{name} {title}{_day(candidate.created)}"
     # A context says more than the first words do, and every token costs time.
     size = beside if candidate.context else alone

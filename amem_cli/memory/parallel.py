@@ -149,11 +149,11 @@ class RequestsAhead:
         """
         if not self.process.settings.trusted:
             return False
-        from amem_cli.memory.describe import TITLE_BYTES
+        from amem_cli.memory.link import LINE_TITLE_BYTES
         from amem_cli.models.prompt_text import quote_line
 
         note = self.process.ports.index.notes.summary(path)
-        return note is not None and quote_line(note.title, TITLE_BYTES) in request.text
+        return note is not None and quote_line(note.title, LINE_TITLE_BYTES) in request.text
 
     def model_for(self, path: str) -> ModelForOneNote:
         """The model for the turn of a note."""

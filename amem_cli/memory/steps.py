@@ -29,6 +29,7 @@ from amem_cli.memory.outcome import (
     Linking,
     NoteAnalysis,
     ProcessSettings,
+    Step,
     filled,
 )
 from amem_cli.notes.names import is_linkable
@@ -157,7 +158,9 @@ class MemorySteps:
             public_tags,
             similarity_by(self.encoder.encode),
         ).ask(model, settings)
-        description = described(answer) if missing else Description(kept)
+        # The model was asked, also if nothing that it said of links is believed.
+        by_model = Step(answer.step.model, answer.step.prompt)
+        description = described(answer) if missing else Description(kept, by_model)
         return description, answer.linking or linking
 
     def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:

@@ -18,7 +18,7 @@ from amem_cli.data import table
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.index.records import Progress
 from amem_cli.language.words import fold, words
-from amem_cli.memory.ask_model import ask_once
+from amem_cli.memory.ask_model import SHOWN_IN_PART, ask_once
 from amem_cli.memory.describe import (
     MetadataQuestion,
     check_metadata,
@@ -282,10 +282,12 @@ class _Trial:
             return None, replace(result, fault=error.message)
         if reply.answer is None and request.deadline < self.answer_seconds:
             self.stopped = self.stopped or time.monotonic() >= self.until
+        fault = "" if reply.fault == SHOWN_IN_PART else reply.fault
         return reply.answer, replace(
             result,
-            valid=reply.answer is not None,
-            fault="" if reply.answer is not None else reply.fault,
+            # What is good of an answer counts all the same.
+            valid=reply.answer is not None and not fault,
+            fault=fault,
             prompt_tokens=reply.use.prompt_tokens,
             answer_tokens=reply.use.answer_tokens,
             seconds=reply.use.seconds,

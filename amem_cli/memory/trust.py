@@ -248,7 +248,7 @@ def verdict_on(results: Sequence[CaseResult]) -> Verdict:
         return Verdict(
             "fit",
             "fit: amem will ask it for metadata, links and changes",
-            f"Its links count if the evidence gives them {figures.plausible:.2f} or more.",
+            f"Its links count if the evidence gives them {figures.plausible:.3g} or more.",
         )
     role = "The analyzer does the work; amem model use none saves the time."
     if figures.contexts.hits:

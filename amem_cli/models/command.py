@@ -24,6 +24,7 @@ from amem_cli.language.safe_text import holds_secret, on_one_line, redacted
 from amem_cli.models.find_json import find_answer, without_terminal_codes
 from amem_cli.models.http import FAILURES_IN_A_ROW, REST_SECONDS, FailureBreaker
 from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.models.price import PROGRAM_MARK
 from amem_cli.models.program_run import MAX_OUTPUT_BYTES, ProgramRun, RunResult
 from amem_cli.models.prompt_text import estimated_tokens, without_control_strings
 from amem_cli.models.reply_schema import MAX_ANSWER_CHARACTERS, to_json_schema
@@ -174,10 +175,11 @@ def split_line(line: str) -> list[str]:
 def program_name(words: Sequence[str]) -> str:
     """What the journal calls a program and its arguments.
 
-    It travels with the vault, so it is without the folders of this machine.
+    It travels with the vault, so it is without the folders of this machine, and says that it is no
+    model's name.
     """
     short = (Path(word).name if Path(word).is_absolute() else word for word in words)
-    return " ".join(short)[:MAX_NAME].strip()
+    return f"{' '.join(short)[:MAX_NAME].strip()} {PROGRAM_MARK}"
 
 
 def command_words(line: str, root: Path, environment: Mapping[str, str]) -> list[str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from amem_cli.settings import Settings
 
+# At the end of what the journal calls a program (`models.command`).
+PROGRAM_MARK = "(command)"
 # How the journal names a model of a server: `NAME at HOST`.
 _AT_HOST = " at "
 
@@ -22,7 +24,6 @@ class Price:
     model: str = ""
     input: float = 0.0
     output: float = 0.0
-    is_program: bool = False
 
     def of(self, model: str, prompt_tokens: float, answer_tokens: float) -> float | None:
         """Cost of what a model read and wrote; 0 for a model on this machine, None if unknown.
@@ -33,22 +34,24 @@ class Price:
             model: as the journal names it.
         """
         name, at, _ = model.rpartition(_AT_HOST)
-        if not at and not (self.is_program and model == self.model):
+        is_program = model.endswith(PROGRAM_MARK)
+        if not (at or is_program):
             return 0.0
-        if (name or model) != self.model or not (self.input or self.output):
+        own = model if is_program else name
+        if own != self.model or not (self.input or self.output):
             return None
         return (prompt_tokens * self.input + answer_tokens * self.output) / 1e6
 
 
 def price_in(settings: Settings) -> Price:
     """The price that the settings name."""
-    model, is_program = settings.llm_model, settings.llm_backend == "command"
-    if is_program:
+    model = settings.llm_model
+    if settings.llm_backend == "command":
         from amem_cli.models.command import program_name, split_line
 
         with suppress(ValueError):
             model = program_name(split_line(model))
-    return Price(model, settings.llm_price_input, settings.llm_price_output, is_program)
+    return Price(model, settings.llm_price_input, settings.llm_price_output)
 
 
 def money(amount: float, currency: str) -> str:

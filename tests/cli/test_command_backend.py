@@ -99,7 +99,7 @@ def test_a_program_describes_and_links_a_note_and_undo_takes_it_back(
     note = vault / added.json["path"]
     assert "[[Butter]]" in note.read_text()
     journal = "".join(path.read_text() for path in (vault / ".amem/journal").rglob("*.jsonl"))
-    assert re.search(r'"model": ?"python[\d.]* program.py"', journal)
+    assert re.search(r'"model": ?"python[\d.]* program.py \(command\)"', journal)
 
     undone = amem("undo", "--since", "7d", "--json")
     assert undone.code == 0, undone.out

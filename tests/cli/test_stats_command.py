@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from amem_cli.graph.stats import Period, period_of, timeline
-from amem_cli.models.price import Price
+from amem_cli.models.price import Price, price_in
+from amem_cli.settings import Settings
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.vaults import write_note
@@ -106,6 +107,18 @@ def test_a_model_of_ones_own_costs_nothing_and_another_servers_is_not_known() ->
     assert price.of("gpt-4o-mini at api.openai.com", *used) == 0.75
     assert price.of("other at api.openai.com", *used) is None
     assert Price("m").of("m at somewhere", *used) is None
+
+
+def test_a_program_costs_what_the_settings_say_and_another_one_is_not_known() -> None:
+    settings = Settings(
+        llm_backend="command",
+        llm_model="~/bin/ask.py -m 'a b'",
+        llm_price_input=0.15,
+        llm_price_output=0.6,
+    )
+    price = price_in(settings)
+    assert price.of("ask.py -m a b (command)", 1e6, 1e6) == 0.75
+    assert price.of("other.py (command)", 1e6, 1e6) is None
 
 
 def test_empty_periods_in_a_row_are_one_row() -> None:

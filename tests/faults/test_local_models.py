@@ -71,7 +71,7 @@ def model(tiny: Path) -> Iterator[LlamaCppModel]:
 def model_at(path: Path, **changes: Any) -> LlamaCppModel:
     values: dict[str, Any] = {
         "threads": 1,
-        "context_tokens": 2048,
+        "context_tokens": 4096,
         "memory_limit_mb": 2048,
         "start_seconds": 20.0,
         "restart_delay": 0.0,
@@ -187,7 +187,7 @@ import sys
 from pathlib import Path
 from amem_cli.models.llama_cpp import LlamaCppModel
 from amem_cli.models.ports import ModelRequest
-model = LlamaCppModel(Path(sys.argv[1]), threads=1, context_tokens=2048, memory_limit_mb=2048)
+model = LlamaCppModel(Path(sys.argv[1]), threads=1, context_tokens=4096, memory_limit_mb=2048)
 words = {"type": "string", "minLength": 1900, "maxLength": 2000}
 schema = {"type": "object", "properties": {"w": words}}
 model.answer(ModelRequest("Describe.", "Rye.", schema, 5, 20.0))
@@ -224,7 +224,7 @@ def test_a_child_in_the_middle_of_slow_work_ends_with_its_input(tiny: Path) -> N
         cwd=TOP,
     )
     assert child.stdin is not None and child.stdout is not None
-    settings = {"threads": 1, "context_tokens": 2048, "memory_limit_mb": 2048}
+    settings = {"threads": 1, "context_tokens": 4096, "memory_limit_mb": 2048}
     child.stdin.write(json.dumps({"model_path": str(tiny), **settings}).encode() + b"\n")
     child.stdin.flush()
     assert b'"ready": true' in child.stdout.readline()

@@ -65,9 +65,9 @@ def test_the_clients_model_organises_a_note(amem: Program, vault: Path) -> None:
         assert (made["context"], made["pending"], made["problems"]) == (ABOUT, False, [])
         assert any("asking mcp 0.1.0 by MCP sampling" in each for each in me.told)
         (asked,) = model.asked
-        assert "Its JSON schema" in (asked.system_prompt or "")
         (message,) = asked.messages
         assert isinstance(message.content, types.TextContent) and TEXT in message.content.text
+        assert "Its JSON schema" in message.content.text
         assert asked.include_context == "none"
         # An agent that is asked has nothing left to fetch.
         assert me.ok("next_to_organise")["questions"] == []

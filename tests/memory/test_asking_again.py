@@ -78,14 +78,17 @@ def test_the_instructions_stay_the_same_so_that_they_are_computed_once(tmp_path:
 
 
 def test_a_refused_change_is_asked_for_again_alone(tmp_path: Path) -> None:
-    good = {**CHANGE, "note": "n1"}
+    good = {**CHANGE, "note": "n1", "keywords": [], "tags": [], "drop": []}
     outcome, model = run(tmp_path, refused_change, mended(changes=[good]))
     second = model.requests[1]
     assert list(second.schema["properties"]) == ["changes"]
     assert "n1 Lamination" in second.text and "n2" not in second.text
     assert "changes, n1: is too long (238 characters, 200 at most)" in second.text
     (evolved,) = outcome.evolved
-    assert {each.field: each.after for each in evolved.changes}["context"] == CHANGE["context"]
+    after = {each.field: each.after for each in evolved.changes}
+    assert after["context"] == CHANGE["context"]
+    # They were good the first time, and the second answer says nothing of them.
+    assert after["keywords"] == ["fridge"]
     assert not outcome.problems
 
 

@@ -327,3 +327,26 @@ def test_an_encoder_decides_about_a_free_summary(nearness: float, believed: bool
     )
     assert bool(kept.metadata.context) is believed
     assert bool(kept.metadata.tags) is believed
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "40 tuples pile up as VACUUM waits for the notebook: '9 GB, and then? More.'",
+        "£9 of webhooks came late because the replica's transaction stayed open until 'Monday'.",
+        "Late webhooks = an open transaction; growth ~9 GB, delay < 41 minutes on the replica.",
+        "T & O: Tom Oksana's notebook held the transaction open, so the jobs table grew.",
+        "The notebook held a transaction. So the jobs table grew and webhooks came late",
+    ],
+)
+def test_what_a_capable_model_writes_is_not_refused_for_its_form(context: str) -> None:
+    question = MetadataQuestion(TITLE, TEXT, ("context",))
+    kept = check_metadata({"context": context}, question, similarity=None, trusted=True)
+    assert kept.metadata.context == (context if context[-1] in ".'" else f"{context}.")
+
+
+def test_of_a_context_that_is_too_long_the_sentences_that_fit_are_kept() -> None:
+    said = f"{CONTEXT} {GREEK.capitalize()} and more."
+    question = MetadataQuestion(TITLE, TEXT, ("context",))
+    kept = check_metadata({"context": said}, question, similarity=None, trusted=True)
+    assert kept.metadata.context == CONTEXT

@@ -185,6 +185,20 @@ def test_an_unchanged_note_costs_no_call_and_one_event_one_round(tmp_path: Path)
     assert len(model.requests) == 1
 
 
+def test_a_model_whose_links_are_not_believed_is_named_with_its_cost(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn", keywords=["a"], tags=["b"], context="Mine."))
+
+    def empty_talk(request: ModelRequest) -> str:
+        note = number_of(request, "Lamination")
+        link = {"note": note, "reason": "n1 n2", "relation": "related", "strength": 0.9}
+        return json.dumps({"links": [link], "changes": []})
+
+    outcome = process_of(ports, ScriptedModel([empty_talk])).run(path, asked=True)
+    assert (outcome.model, outcome.use.calls) == ("scripted", 1)
+
+
 def test_what_fails_a_check_is_asked_once_more_then_replaced(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     bad = json.dumps({"context": "lorem ipsum dolor sit amet consectetur"})

@@ -52,7 +52,9 @@ def batch_of(
     # With so many numbers, texts without a common word are not near each other.
     encoder = FakeEncoder(dimension=512)
     embed_missing(ports, encoder)
-    process = MemoryProcess(ports, encoder, model, ProcessSettings(trusted=trusted))
+    # A model that is shown more of so few notes would be shown all of them.
+    settings = ProcessSettings(trusted=trusted, candidates=2, plausible=0.03)
+    process = MemoryProcess(ports, encoder, model, settings)
     return EvolveBatch(process, ports.index.queue.unprocessed(), parallel=parallel)
 
 
@@ -76,10 +78,8 @@ def answer_to(body: dict[str, Any]) -> str:
     ]
     answer = {
         "context": f"It is noted here that {note[0].lower()}{note[1:]}",
-        "phrases": ["k1", "k2"],
         "keywords": words[:2],
-        "tags": [],
-        "new_tags": [words[0].lower()],
+        "tags": [words[0].lower()],
         "links": links,
         "changes": [],
         "standing": [],
