@@ -182,6 +182,10 @@ def link_request(
         # Changes of older notes need room of their own.
         max_tokens=tokens + (640 if question.evolve else 260),
         deadline=deadline,
+        shows=(
+            *(one.path for one in shown.values()),
+            *(f"{one.source} > {one.target}" for one in question.existing),
+        ),
     )
 
 
