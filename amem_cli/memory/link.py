@@ -114,7 +114,7 @@ class LinkQuestion:
 def shown_text(question: LinkQuestion) -> str:
     """What a model reads of the older notes."""
     return "\n".join(
-        f"{each.title}\n{each.context}\n{question.excerpts.get(each.path, each.text)}"
+        f"{each.title} {each.created[:10]}\n{each.context}\n{question.excerpts.get(each.path, each.text)}"
         for each in question.candidates[:MOST_SHOWN]
     )
 
