@@ -197,7 +197,8 @@ def is_empty_talk(value: object, note: Note, older: LinkCandidate) -> bool:
 
 def _both(note: Note, older: LinkCandidate) -> NoteText:
     words_of_old = "\n".join((older.context, *older.keywords))
-    said = f"{words_of_old}\n{_words_of_new(note)}"
+    days = f"{older.created[:10]} {note.created[:10]}"
+    said = f"{words_of_old}\n{_words_of_new(note)}\n{days}"
     return NoteText(older.title, older.text, said, older.context)
 
 

@@ -113,9 +113,11 @@ class LinkQuestion:
 
 def shown_text(question: LinkQuestion) -> str:
     """What a model reads of the older notes."""
+    shown = question.candidates[:MOST_SHOWN]
+    excerpts = [question.excerpts.get(each.path, each.text) for each in shown]
     return "\n".join(
-        f"{each.title}\n{each.context}\n{question.excerpts.get(each.path, each.text)}"
-        for each in question.candidates[:MOST_SHOWN]
+        f"{each.title} {each.created[:10]}\n{each.context}\n{excerpt}"
+        for each, excerpt in zip(shown, excerpts, strict=True)
     )
 
 
@@ -182,6 +184,10 @@ def link_request(
         # Changes of older notes need room of their own.
         max_tokens=tokens + (640 if question.evolve else 260),
         deadline=deadline,
+        shows=(
+            *(one.path for one in shown.values()),
+            *(f"{one.source} > {one.target}" for one in question.existing),
+        ),
     )
 
 

@@ -2,9 +2,9 @@
 
 The memory process stays serial: each note has its turn in the order of time, when all earlier ones
 are written, and what it is to ask is worked out then. Only the first request of each of the next
-notes is sent ahead. In its turn the note takes the answer if it would ask the very same; else an
-earlier note has changed what the model is to read, and it is asked again. So the results are those
-of a run that asks about one note at a time, and all that touches the vault runs in one thread.
+notes is sent ahead. In its turn the note takes the answer if it would ask about the same text and
+the same older notes, whose metadata may have changed meanwhile; else it is asked again. The answer
+is checked against the vault as it is then, and all that touches the vault runs in one thread.
 """
 
 from __future__ import annotations
@@ -46,10 +46,26 @@ class RequestCatcher:
 
 @dataclass(frozen=True, slots=True)
 class SentAhead:
-    """A request, and its answer as soon as it is there."""
+    """A request, and its answer as soon as it is there.
+
+    Attributes:
+        text_hash: of the note that it is about.
+    """
 
     request: ModelRequest
     answer: Future[ModelAnswer]
+    text_hash: str
+
+    def answers(self, request: ModelRequest, text_hash: str) -> bool:
+        """Whether the answer is one to this request about a text as well: the same is asked, and
+        each label stands for the same older note."""
+        one, other = self.request, request
+        return (one.instructions, one.schema, one.shows, self.text_hash) == (
+            other.instructions,
+            other.schema,
+            other.shows,
+            text_hash,
+        )
 
 
 @dataclass(slots=True)
@@ -58,6 +74,7 @@ class ModelForOneNote:
 
     model: LanguageModel
     sent: SentAhead | None
+    text_hash: str = ""
 
     @property
     def name(self) -> str:
@@ -74,7 +91,7 @@ class ModelForOneNote:
         sent, self.sent = self.sent, None
         if sent is None:
             return self.model.answer(request)
-        if sent.request == request:
+        if sent.answers(request, self.text_hash):
             return sent.answer.result()
         sent.answer.cancel()
         return _with_cost(self.model.answer(request), sent.answer)
@@ -140,7 +157,7 @@ class RequestsAhead:
             self._waits_for[path] = {each for each in earlier if self._shows(request, each)}
             if not self._waits_for[path]:
                 answer = self._threads.submit(self.model.answer, request)
-                self._sent[path] = SentAhead(request, answer)
+                self._sent[path] = SentAhead(request, answer, self._text_hash(path))
 
     def _shows(self, request: ModelRequest, path: str) -> bool:
         """Whether a note's title stands in a request, as it does if the note is a candidate.
@@ -158,7 +175,11 @@ class RequestsAhead:
     def model_for(self, path: str) -> ModelForOneNote:
         """The model for the turn of a note."""
         self._waits_for.pop(path, None)
-        return ModelForOneNote(self.model, self._sent.pop(path, None))
+        return ModelForOneNote(self.model, self._sent.pop(path, None), self._text_hash(path))
+
+    def _text_hash(self, path: str) -> str:
+        note = self.process.ports.index.notes.summary(path)
+        return note.text_hash if note is not None else ""
 
     def close(self) -> None:
         """Give up what was not answered yet; the model is closed if it is still at work."""

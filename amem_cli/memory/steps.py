@@ -149,7 +149,7 @@ class MemorySteps:
             text,
             missing,
             values.offered_tags(public_tags),
-            beside=shown_text(question) if question is not None else "",
+            beside=f"{note.created[:10]}\n{shown_text(question) if question is not None else ''}",
         )
         answer = NoteQuestion(
             note,

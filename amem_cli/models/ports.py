@@ -66,6 +66,7 @@ class ModelRequest:
         schema: JSON schema of the answer, in the subset of `reply_schema`.
         max_tokens: bound of the answer's length.
         deadline: seconds in all.
+        shows: what the labels in the text stand for, in order; it is not sent.
     """
 
     instructions: str
@@ -73,6 +74,7 @@ class ModelRequest:
     schema: Mapping[str, Any]
     max_tokens: int
     deadline: float
+    shows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
