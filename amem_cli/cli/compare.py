@@ -62,18 +62,22 @@ def compare(
                 compared.run(progress or (lambda done, total: None))
         finally:
             # What was answered until an interrupt is worth seeing, and was paid for.
-            _show(session, compared, comparison.totals_with_cost(compared, workspace.settings))
+            totals = comparison.totals_with_cost(compared, workspace.settings)
+            _show(session, compared, totals, workspace.settings.llm_currency)
     if compared.stopped:
-        session.output.notice(f"! stopped: {' '.join(compared.stopped)}")
+        reason, hint = compared.stopped
+        session.output.notice(f"stopped: {reason}. {hint}")
     if compared.stopped or compared.gave_up:
         raise typer.Exit(EXIT_FIXABLE)
 
 
-def _show(session: Session, compared: Comparison, totals: tuple[SideTotals, SideTotals]) -> None:
+def _show(
+    session: Session, compared: Comparison, totals: tuple[SideTotals, SideTotals], currency: str
+) -> None:
     from amem_cli.terminal.compare import comparison_document, show_comparison
 
     if any(compared.results):
         session.output.result(
             lambda: comparison_document(compared, totals),
-            lambda console: show_comparison(console, compared, totals),
+            lambda console: show_comparison(console, compared, totals, currency),
         )

@@ -178,13 +178,13 @@ def use(
     is_model = changes.get("llm.backend", "none") != "none"
     if test is None:
         test = is_model and not tested and _is_test_wanted(session)
-    report = _report(session) if test and is_model else None
+    report, currency = _report(session) if test and is_model else (None, "")
     if session.output.as_json:
         tested_now = None if report is None else report_document(report)
         session.output.json_line({**changes, "next": follows, "test": tested_now}, indent=2)
     elif report is not None:
         session.output.plain("")
-        show_report(session.output.console(), report)
+        show_report(session.output.console(), report, currency)
     _end_by_verdict(report)
 
 
@@ -304,21 +304,23 @@ def test(
     from amem_cli.terminal.models import report_document, show_report
 
     session = session_of(context)
-    report = _report(session, seconds)
+    report, currency = _report(session, seconds)
     session.output.result(
-        lambda: report_document(report), lambda console: show_report(console, report)
+        lambda: report_document(report), lambda console: show_report(console, report, currency)
     )
     _end_by_verdict(report)
 
 
-def _report(session: Session, seconds: float = TEST_SECONDS) -> ModelReport:
+def _report(session: Session, seconds: float = TEST_SECONDS) -> tuple[ModelReport, str]:
+    """The report on this vault's models, and the sign before its cost."""
     from amem_cli.workspace.model_choice import report_on_models
 
     with (
         session.workspace() as workspace,
         session.output.progress("testing the models", on_first_call=True) as progress,
     ):
-        return report_on_models(workspace, seconds, progress)
+        report = report_on_models(workspace, seconds, progress)
+        return report, workspace.settings.llm_currency
 
 
 def _end_by_verdict(report: ModelReport | None) -> None:

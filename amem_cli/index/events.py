@@ -193,6 +193,14 @@ class IndexEvents:
         condition = f"WHERE kind = 'undo' AND event > ({newest}) ORDER BY event"
         return _events(self._file, condition)
 
+    def paths_with_undo(self) -> set[str]:
+        """Paths of the notes of which anything was ever undone, or put back by that."""
+        sql = (
+            "SELECT path FROM notes n WHERE EXISTS("
+            "SELECT 1 FROM events e WHERE e.note IN (n.id, n.path) AND e.kind = 'undo')"
+        )
+        return {path for (path,) in self._file.rows(sql)}
+
     def triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
         condition = "WHERE record ->> '$.trigger' = ?1 AND note != ?1 ORDER BY event"

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
 
-from amem_cli.analyzer.earlier_notes import waiting_notes
-from amem_cli.errors import AmemError, ModelClosed
+from amem_cli.analyzer.earlier_notes import Place, place_in_time, waiting_notes
+from amem_cli.errors import AmemError, ModelClosed, NoteInUse, WriteConflict
+from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import undone_events
 from amem_cli.memory.outcome import ANALYZER, NoteAnalysis, Outcome
 from amem_cli.models.ports import AnswerRejected, ModelAnswer
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from amem_cli.models.ports import ModelRequest
     from amem_cli.vault.file_state import FileContent
 
-CHANGED = "the note, or an older one that was shown with it, is another one by now"
+CHANGED = "the question is another one by now, as the note or the older notes shown with it changed"
 NOTHING_TO_ASK = "there is nothing to ask about it"
 # What becomes of an agent's answers: they are written; nothing is, as a part was refused; nothing
 # is, as there is a question to answer first; nothing can be.
@@ -116,7 +118,8 @@ class AgentModel:
 
 
 def _ticket(state: str, request: ModelRequest) -> str:
-    asked = json.dumps([state, request.instructions, request.text, request.schema])
+    # Without the text: contexts and tags in it change as the other answers of a batch are written.
+    asked = json.dumps([state, request.instructions, request.shows, request.schema])
     return blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -129,7 +132,11 @@ def notes_to_organise(index: MemoryIndex, *, everything: bool = False) -> list[s
     """
     paths = [note.path for note in index.queue.pending()]
     if everything:
-        paths += [*index.queue.unprocessed(), *index.queue.made_by(ANALYZER)]
+        undone = index.events.paths_with_undo()
+        further = [*index.queue.unprocessed(), *index.queue.made_by(ANALYZER)]
+        paths += [
+            path for path in further if path not in undone or not _was_taken_back(index, path)
+        ]
     return [*dict.fromkeys(paths)]
 
 
@@ -176,6 +183,9 @@ def organise(
         name: of the agent, for the journal.
         final: keep what is good of an answer that is refused in part; the analyzer does the rest.
         begin: called before a note's turn with its path; may raise to end the run.
+
+    Returns:
+        What became of each note, in the order of the answers.
     """
     with process.ports.changes.working(process.settings.deadline):
         # All are analysed before one is written: it would change what the others' questions show.
@@ -183,11 +193,12 @@ def organise(
         for path, given in answers.items():
             begin(path)
             analysed.append(_Answered(process, path, name, given, final))
-        results = []
-        for each in analysed:
+        results = {}
+        # A newer note may change an older one, whose own answers are written before that.
+        for each in sorted(analysed, key=lambda one: _place(process, one.path)):
             begin(each.path)
-            results.append(each.recorded())
-        return results
+            results[each.path] = each.recorded()
+        return [results[path] for path in answers]
 
 
 class _Answered:
@@ -197,6 +208,7 @@ class _Answered:
         self, process: MemoryProcess, path: str, name: str, given: Mapping[str, str], final: bool
     ) -> None:
         self.path = path
+        self._without_answers = partial(_Answered, process, path, name, {}, final)
         self._analysed: tuple[FileContent, NoteAnalysis] | Outcome | None = None
         self._unfit: Organised | None = None
         try:
@@ -228,6 +240,14 @@ class _Answered:
         refused = self._analysed[1].refused
         return Organised(self.path, "refused", refused=refused) if refused and not final else None
 
+    def _asked_anew(self) -> Organised:
+        """What there is to ask of the note, which is another one by now."""
+        ports = self._process.ports
+        synchronise(ports)
+        embed_missing(ports, self._process.encoder)
+        # Nothing is written without answers.
+        return self._without_answers().recorded()
+
     def recorded(self) -> Organised:
         """Write what comes of the answers, if they are fit."""
         if self._unfit is not None:
@@ -237,6 +257,8 @@ class _Answered:
         try:
             outcome = self._process.record(content, analysis)
         except AmemError as error:
+            if isinstance(error, WriteConflict) and not isinstance(error, NoteInUse):
+                return self._asked_anew()
             return _failed(self.path, error.message, error.hint)
         last = _last_run(self._process.ports.index, self.path)
         return Organised(
@@ -269,6 +291,12 @@ def _with_agent(
         # Of an adopted folder the later notes count as not written yet, as when all are processed.
         waiting = waiting_notes(index, process.ports.clock.now(), index.queue.unprocessed())
     return model, replace(process, model=model, settings=settings, again=again, waiting=waiting)
+
+
+def _place(process: MemoryProcess, path: str) -> Place:
+    """Where a note stands in the order of time; one that is gone comes first."""
+    summary = process.ports.index.notes.summary(path)
+    return place_in_time(summary, process.ports.clock.now()) if summary else ("", "", path)
 
 
 def _events(index: MemoryIndex, path: str) -> list[Event]:

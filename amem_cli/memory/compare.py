@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from amem_cli.analyzer.earlier_notes import Place, moment_made, place_in_time
-from amem_cli.errors import BudgetSpent, ModelError
+from amem_cli.errors import BudgetSpent, ModelError, NotFoundError, UnsafePath
 from amem_cli.index.draft import change_of, provenance_of
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
@@ -34,8 +34,11 @@ from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.note import METADATA_FIELDS, MemoryLink, Metadata, Note, parse_note
 
 USUAL_NOTES = 10
+SPENT_HINT = "Compare again tomorrow, or raise llm.daily_tokens."
 # A model that fails so often in a row is not asked about the rest.
 FAILURES_IN_A_ROW = 3
+# A note may be renamed or deleted, or its folder replaced by a link, while the models are asked.
+_UNREADABLE = (NotFoundError, UnsafePath)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,8 @@ class Comparison:
                     results.append(self._result(side, note, results, places))
                     progress(len(self.notes) * at + number + 1, 2 * len(self.notes))
             except BudgetSpent as error:
-                self.stopped = (error.message, error.hint)
+                # The error's own hint is about notes that wait, and none waits here.
+                self.stopped = (error.message, SPENT_HINT)
                 return
             finally:
                 if side.model is not None:
@@ -188,6 +192,8 @@ class Comparison:
         except ModelError as error:
             assert side.model is not None
             return SideResult(failure=error.message, model=side.model.name)
+        except _UNREADABLE as error:
+            return SideResult(failure=error.message)
 
 
 def _is_given_up(results: Sequence[SideResult]) -> bool:
@@ -263,6 +269,13 @@ class _Analysis:
     def _parsed(self, path: str) -> Note:
         return parse_note(path, self.ports.vault.read(path).raw, self.ports.names)
 
+    def _parsed_older(self, path: str) -> Note | None:
+        """An older note to be changed; None if it cannot be read any more."""
+        try:
+            return self._parsed(path)
+        except _UNREADABLE:
+            return None
+
     def _changes(
         self, linking: Linking, linked: Set[str]
     ) -> tuple[tuple[EvolvedNote, ...], tuple[EvolvedNote, ...]]:
@@ -273,7 +286,9 @@ class _Analysis:
         for change in linking.evolutions if settings.evolve else ():
             if change.path not in linked and not change.waits:
                 continue
-            older = self._parsed(change.path)
+            older = self._parsed_older(change.path)
+            if older is None:
+                continue
             owned = provenance_of(self.ports.index, older.id or older.path)
             fields = evolved_fields(older, change, owned)
             changes = [change_of(older, name, value) for name, value in fields.items()]
@@ -289,9 +304,9 @@ class _Analysis:
         index = self.ports.index
         changed = []
         for source in dict.fromkeys(update.source for update in linking.link_changes):
-            if source not in linked:
+            older = self._parsed_older(source) if source in linked else None
+            if older is None:
                 continue
-            older = self._parsed(source)
             owned = provenance_of(index, older.id or older.path)
             updates = [update for update in linking.link_changes if update.source == source]
             for update, before, after in allowed_changes(index, older, owned, updates):

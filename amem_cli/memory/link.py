@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
@@ -185,8 +186,8 @@ def link_request(
         max_tokens=tokens + (640 if question.evolve else 260),
         deadline=deadline,
         shows=(
-            *(one.path for one in shown.values()),
-            *(f"{one.source} > {one.target}" for one in question.existing),
+            *(f"{one.path} {_text_key(one)}" for one in shown.values()),
+            *(f"{link.source} {link.target}" for link in question.existing),
         ),
     )
 
@@ -220,6 +221,11 @@ def _shown(note: Note, question: LinkQuestion) -> dict[str, LinkCandidate]:
     # No path reaches the model: it can only name what it is shown.
     others = [one for one in question.candidates if one.path != note.path]
     return numbered("n", others[:MOST_SHOWN])
+
+
+def _text_key(candidate: LinkCandidate) -> str:
+    text = f"{candidate.title}\n{candidate.text}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _candidate_line(name: str, candidate: LinkCandidate, question: LinkQuestion) -> str:

@@ -218,7 +218,7 @@ def command_words(line: str, root: Path, environment: Mapping[str, str]) -> list
 def names_program(line: str, environment: Mapping[str, str]) -> bool:
     """Whether the first word of a text is a program of this machine."""
     try:
-        words = shlex.split(line)
+        words = split_line(line)
         return bool(words) and bool(_program(words[0], environment))
     except (SettingsError, ValueError):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from amem_cli.errors import AmemError, ModelError
@@ -66,7 +66,8 @@ class ModelRequest:
         schema: JSON schema of the answer, in the subset of `reply_schema`.
         max_tokens: bound of the answer's length.
         deadline: seconds in all.
-        shows: what the labels in the text stand for, in order; it is not sent.
+        shows: keys of the notes, by path and text, and links that the text numbers, in order; no
+            model is sent them.
     """
 
     instructions: str
@@ -74,7 +75,7 @@ class ModelRequest:
     schema: Mapping[str, Any]
     max_tokens: int
     deadline: float
-    shows: tuple[str, ...] = ()
+    shows: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

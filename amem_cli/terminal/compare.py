@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.memory.compare import SideResult
+from amem_cli.models.price import money
 from amem_cli.terminal.output import Part, PlainConsole, Styled
 from amem_cli.workspace.documents import COMPARED, document
 
@@ -33,13 +34,20 @@ class _Aspect(NamedTuple):
 
 
 def show_comparison(
-    console: Console, comparison: Comparison, totals: tuple[SideTotals, SideTotals]
+    console: Console,
+    comparison: Comparison,
+    totals: tuple[SideTotals, SideTotals],
+    currency: str,
 ) -> None:
-    """Every note that a side was asked about, and what that adds up to."""
+    """Every note that a side was asked about, and what that adds up to.
+
+    Args:
+        currency: the sign before a cost.
+    """
     _show_sides(console, comparison)
     for number in range(max(map(len, comparison.results))):
         _show_note(console, comparison, number)
-    _show_totals(console, comparison, totals)
+    _show_totals(console, comparison, totals, currency)
 
 
 def _show_sides(console: Console, comparison: Comparison) -> None:
@@ -190,7 +198,10 @@ def _refused(result: SideResult) -> list[Line]:
 
 
 def _show_totals(
-    console: Console, comparison: Comparison, totals: tuple[SideTotals, SideTotals]
+    console: Console,
+    comparison: Comparison,
+    totals: tuple[SideTotals, SideTotals],
+    currency: str,
 ) -> None:
     """What the notes add up to, and what a note costs."""
     asked = [len(results) for results in comparison.results]
@@ -206,7 +217,7 @@ def _show_totals(
         ("tokens a note", [f"{each.tokens_per_note:,.0f}" for each in totals]),
     ]
     if any(each.cost for each in totals):
-        rows.append(("cost a note", [_cost(each) for each in totals]))
+        rows.append(("cost a note", [_cost(each, currency) for each in totals]))
     width = max(len(text) for _, texts in rows for text in texts)
     console.print()
     letters = "  ".join(f"{letter:>{width}}" for letter in LETTERS)
@@ -218,9 +229,9 @@ def _show_totals(
         console.print(f"{comparison.links_by_both} of {made} links are made by both")
 
 
-def _cost(totals: SideTotals) -> str:
+def _cost(totals: SideTotals, currency: str) -> str:
     cost = totals.cost_per_note
-    return "unknown" if cost is None else f"{cost:.2g}"
+    return "unknown" if cost is None else money(cost, currency)
 
 
 def comparison_document(

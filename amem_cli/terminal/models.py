@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.models.price import money
 from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, recommended_models
 from amem_cli.terminal.output import Styled, plural, size
 from amem_cli.terminal.progress import span
@@ -146,8 +147,12 @@ _GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "red"}
 _VERDICT_STYLES = {"fit": "bold green", "usable": "bold yellow", "unfit": "bold red"}
 
 
-def show_report(console: Console, report: ModelReport) -> None:
-    """The verdict in words, how the model did, and what it takes for a note and for all."""
+def show_report(console: Console, report: ModelReport, currency: str) -> None:
+    """The verdict in words, how the model did, and what it takes for a note and for all.
+
+    Args:
+        currency: the sign before a cost.
+    """
     verdict = report.verdict
     if not report.model:
         console.print("language model  none: amem works without one")
@@ -160,13 +165,13 @@ def show_report(console: Console, report: ModelReport) -> None:
         console.print(Styled(advice))
     if report.figures is not None:
         console.print()
-        _show_figures(console, report, report.figures)
+        _show_figures(console, report, report.figures, currency)
     encoder = f"{report.encoder}, {report.dimension} dimensions"
     seconds = f"first text after {report.encoder_seconds:.1f} s"
     console.print(Styled(("encoder         ", "cyan"), f"{encoder}, {seconds}"))
 
 
-def _show_figures(console: Console, report: ModelReport, figures: Figures) -> None:
+def _show_figures(console: Console, report: ModelReport, figures: Figures, currency: str) -> None:
     asked = f"{report.model}, {len(report.results)} of {report.cases} notes asked"
     console.print(Styled(("language model  ", "cyan"), asked))
     width = max(len(label) for label, _ in _ROWS)
@@ -181,7 +186,7 @@ def _show_figures(console: Console, report: ModelReport, figures: Figures) -> No
     if not figures.valid.hits:
         return
     tokens = f"{figures.tokens_per_note:,.0f} tokens"
-    cost = f", cost {report.cost_per_note:.2g}" if report.cost_per_note else ""
+    cost = f", cost {money(report.cost_per_note, currency)}" if report.cost_per_note else ""
     console.print(
         Styled(f"  {'a note takes':<{width}}  {figures.seconds_per_note:.1f} s, {tokens}{cost}")
     )

@@ -84,7 +84,7 @@ def totals_with_cost(comparison: Comparison, settings: Settings) -> tuple[SideTo
     def of(at: int) -> SideTotals:
         total, model = totals(comparison.results[at]), comparison.sides[at].model
         if model is None:
-            return total
+            return replace(total, cost=0.0)
         tokens = total.use.prompt_tokens, total.use.answer_tokens
         return replace(total, cost=price_in(settings).of(model.name, *tokens))
 

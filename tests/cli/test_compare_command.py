@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -188,6 +189,51 @@ def test_a_note_that_cannot_be_processed_is_no_failure_of_the_model(
     assert done.json["notes"][3]["results"][0]["context"]
 
 
+def test_notes_that_go_away_meanwhile_are_no_failure_of_the_model(
+    notes: Path, amem: Program, servers: tuple[ChatServer, ChatServer]
+) -> None:
+    one, _ = servers
+    gone = [each.title for each in JUDO.older[:3]]
+    [replaced, *deleted] = [notes / f"{title}.md" for title in gone]
+
+    def interfering(body: dict[str, Any]) -> str:
+        if replaced.exists():
+            replaced.rename(notes / "Renamed.md")
+            for path in deleted:
+                path.unlink()
+        return good(body)
+
+    one.content = interfering
+    done = amem("compare", named(one), "none", FERRY.title, *gone, JUDO.title, "--json")
+    assert done.code == 0, done.err
+    assert [side["failed"] for side in done.json["sides"]] == [3, 3]
+    results = [note["results"][0] for note in done.json["notes"]]
+    assert f"cannot read {gone[0]}.md" in results[1]["failure"]
+    assert results[0]["context"] and results[-1]["context"]
+
+
+def test_a_note_that_cannot_be_read_any_more_is_not_changed(
+    notes: Path, amem: Program, servers: tuple[ChatServer, ChatServer]
+) -> None:
+    one, _ = servers
+    path = notes / "Bring coins for the Gozo ferry.md"
+    path.write_text(re.sub(r"\ncontext: .*", "", path.read_text()))
+    words = ("compare", named(one), "none", FERRY.title, "--json")
+    changed = amem(*words).json["notes"][0]["results"][0]
+    assert [each["path"] for each in changed["evolved"] + changed["proposed"]] == [path.name]
+
+    def interfering(body: dict[str, Any]) -> str:
+        path.unlink(missing_ok=True)
+        return good(body)
+
+    one.content = interfering
+    done = amem(*words)
+    assert done.code == 0, done.err
+    result = done.json["notes"][0]["results"][0]
+    assert (result["failure"], result["evolved"], result["proposed"]) == ("", [], [])
+    assert result["context"]
+
+
 def test_the_price_in_the_settings_tells_what_a_note_costs(
     notes: Path, amem: Program, servers: tuple[ChatServer, ChatServer]
 ) -> None:
@@ -199,7 +245,10 @@ def test_the_price_in_the_settings_tells_what_a_note_costs(
     chosen = {**prices, "AMEM_LLM_MODEL": "test-model"}
     sides = amem(*words, "--json", **chosen).json["sides"]
     assert sides[0]["cost_per_note"] == pytest.approx((400 * 2 + 100 * 10) / 1e6)
-    assert "cost a note" in amem(*words, **chosen).out
+    assert sides[1]["cost_per_note"] == 0
+    shown = amem(*words, **chosen, AMEM_LLM_CURRENCY="€").out
+    [cost] = [line.split() for line in shown.splitlines() if line.startswith("cost a note")]
+    assert cost[-2:] == ["€0.0018", "€0"]
 
 
 def test_a_model_elsewhere_needs_consent_and_gets_no_private_note(
@@ -232,7 +281,9 @@ def test_the_days_tokens_hold(
     limit = {"AMEM_LLM_DAILY_TOKENS": "400"}
     spent = amem("compare", named(one), "none", FERRY.title, JUDO.title, **limit)
     assert spent.code == 3
-    assert "today's 400 tokens" in spent.err
+    reason = "today's 400 tokens for the language model are spent"
+    assert f"stopped: {reason}. Compare again tomorrow, or raise llm.daily_tokens." in spent.err
+    assert "midnight" not in spent.err
     assert len(one.requests) == 1
     assert "1 of 2" in spent.out and "not asked" in spent.out
 

@@ -236,7 +236,7 @@ def test_a_price_in_the_settings_tells_what_a_note_costs(vault: Program) -> None
         assert tested["cost_per_note"] == pytest.approx((7 * 2 + 3 * 10) / 1e6)
         assert tested["figures"]["grades"]["found"] == "good"
         assert tested["notes"] == 17
-        assert "cost 4.4e-05" in vault("model", "test", **prices).out
+        assert "cost €4.4e-05" in vault("model", "test", AMEM_LLM_CURRENCY="€", **prices).out
 
 
 def test_when_the_time_is_over_there_is_no_verdict_and_a_former_one_stays(vault: Program) -> None:

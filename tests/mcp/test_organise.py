@@ -341,6 +341,7 @@ def test_what_was_undone_is_not_offered_again(amem: Program, vault: Path) -> Non
         )
         assert len(me.ok("next_to_organise", all=True)["questions"]) == 1
         me.ok("undo", event=run)
+        assert me.ok("next_to_organise")["more"] == 0
         assert me.ok("next_to_organise", all=True)["questions"] == []
         assert me.ok("next_to_organise", note="Pump off at night")["questions"]
         # A new text is another matter.

@@ -111,3 +111,80 @@ def test_a_note_that_is_gone_or_says_nothing_has_no_question(tmp_path: Path) -> 
     assert [bool(each.problems) for each in found if isinstance(each, Unasked)] == [0, 0, 1]
     for path in ("empty.md", "diary.md", "gone.md"):
         assert organised(process, path, {"x": "{}"}).state == "failed"
+
+
+OLDER = "The pump in the cellar is off at night. It saves power.\n"
+NEWER = "The pump in the cellar runs at night again, as the cellar was wet.\n"
+OLDER_CONTEXT = "To save power, the cellar does without its pump at night."
+NEWER_CONTEXT = "A wet cellar is why its pump runs at night again."
+
+
+def with_pumps(folder: Path) -> MemoryProcess:
+    """Two notes that wait; the question about the newer one shows the older one."""
+    ports = open_vault(folder)
+    write_note(folder, "z.md", f"---\ncreated: 2021-01-01T10:00\n---\n{OLDER}")
+    write_note(folder, "a.md", f"---\ncreated: 2022-01-01T10:00\n---\n{NEWER}")
+    return process_of(ports)
+
+
+def answers_about_pumps(process: MemoryProcess) -> dict[str, dict[str, str]]:
+    """Answers by path, the newer note first; its answer changes the older note."""
+    now = "The pump was off at night to save power, and runs again as the cellar was wet."
+    both = {"note": "n1", "reason": "Both say when the pump in the cellar runs at night."}
+    link = {**both, "relation": "supersedes", "strength": 0.9}
+    change: dict[str, Any] = {"note": "n1", "why": both["reason"], "context": now}
+    change |= {"keywords": [], "tags": [], "drop": []}
+    newer, older = question_about(process, "a.md"), question_about(process, "z.md")
+    return {
+        "a.md": answer_to(newer, context=NEWER_CONTEXT, links=[link], changes=[change]),
+        "z.md": answer_to(older, context=OLDER_CONTEXT),
+    }
+
+
+def test_answers_of_a_batch_are_written_from_the_oldest_note_to_the_newest(tmp_path: Path) -> None:
+    process = with_pumps(tmp_path)
+    found = organise(process, answers_about_pumps(process), "agent")
+    assert [(each.path, each.state) for each in found] == [
+        ("a.md", "organised"),
+        ("z.md", "organised"),
+    ]
+    assert found[0].outcome is not None
+    assert [each.path for each in found[0].outcome.evolved] == ["z.md"]
+
+
+def test_a_note_that_changes_before_its_answer_is_written_is_asked_about_anew(
+    tmp_path: Path,
+) -> None:
+    process = with_pumps(tmp_path)
+    answers = {"z.md": answers_about_pumps(process)["z.md"]}
+    begun: list[str] = []
+
+    def begin(path: str) -> None:
+        begun.append(path)
+        if len(begun) == 2:
+            # The answer is checked by now, and not written yet.
+            write_note(tmp_path, path, f"{OLDER}Says Ole.\n")
+
+    (found,) = organise(process, answers, "agent", begin=begin)
+    assert found.state == "question" and found.question is not None
+    assert "Says Ole" in found.question.request.text
+    mended = answer_to(found.question, context=OLDER_CONTEXT)
+    assert organised(process, "z.md", mended).state == "organised"
+
+
+def test_a_ticket_holds_while_older_notes_are_described_and_not_when_one_changes(
+    tmp_path: Path,
+) -> None:
+    process = with_pumps(tmp_path)
+    newer = question_about(process, "a.md")
+    answers = answers_about_pumps(process)
+    assert organised(process, "z.md", answers["z.md"]).state == "organised"
+    described = question_about(process, "a.md")
+    assert OLDER_CONTEXT in described.request.text
+    assert described.ticket == newer.ticket
+    with (tmp_path / "z.md").open("a") as file:
+        file.write("Says Ole.\n")
+    process_of(process.ports)
+    found = organised(process, "a.md", answers["a.md"])
+    assert found.state == "question" and found.question is not None
+    assert "Says Ole" in found.question.request.text

@@ -469,3 +469,5 @@ def test_the_home_folder_may_be_written_short(
     script.chmod(0o755)
     words = command_words("~/ask.sh ~/config '~x'", tmp_path / "v", os.environ)
     assert words == [str(script), str(tmp_path / "config"), "~x"]
+    assert names_program("~/ask.sh ~/config", os.environ)
+    assert not names_program("~/another.sh", os.environ)
