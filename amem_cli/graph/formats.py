@@ -210,7 +210,8 @@ def _mermaid_lines(
     yield "flowchart LR"
     boxes = {}
     for path, name in names.items():
-        title = shortened(graph.nodes[path].title, _TITLE_LENGTH)
+        # Mermaid trims as JavaScript does, byte order marks too.
+        title = shortened(graph.nodes[path].title, _TITLE_LENGTH).strip("\ufeff ")
         boxes[path] = f'{name}["{_mermaid_escaped(title or path)}"]'
     styles = []
     for number, cluster in enumerate(clusters):

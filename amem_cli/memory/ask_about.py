@@ -258,7 +258,11 @@ class NoteQuestion:
             first = {change.path: change for change in linking.evolutions}
             # The labels of the first answer were good, so they were not asked for again.
             joined = [
-                replace(first.get(path, change), context=change.context, reason=change.reason)
+                replace(
+                    first.get(path, change),
+                    context=change.context,
+                    reason=change.reason or first.get(path, change).reason,
+                )
                 for path, change in mended.items()
             ]
             kept = (change for path, change in first.items() if path not in mended)

@@ -26,7 +26,7 @@ from amem_cli.memory.grounding import (
 )
 from amem_cli.memory.outcome import ANALYZER, Description, Step, filled
 from amem_cli.models.ports import ModelRequest
-from amem_cli.models.prompt_text import quote_line, texts_of
+from amem_cli.models.prompt_text import FENCE, quote_line, texts_of
 from amem_cli.notes.note import Metadata
 
 # The journal says which prompt made a value.
@@ -36,6 +36,7 @@ TEXT_BYTES = 4_000
 TITLE_BYTES = 160
 ANSWER_TOKENS = 280
 _TAG_BYTES = 40
+_FAULT_BYTES = 600
 _SENTENCES_COMPARED = 24
 # A model that does one of these would only do it again.
 SIGNS_OF_WEAKNESS = frozenset({CUT_OFF, LOOPS, COPIES})
@@ -153,10 +154,14 @@ def metadata_request(
 
 
 def closing_lines(question: str, refused: Sequence[str]) -> list[str]:
-    """The question of this name, or what was wrong with an earlier answer to it."""
+    """The question of this name, or what was wrong with an earlier answer to it.
+
+    The model's own words stand between fences too: a hostile note may have dictated them.
+    """
     if not refused:
         return [prompt("question", question)]
-    return [prompt("question", "again"), *(f"- {line}" for line in refused)]
+    faults = (f"- {quote_line(line, _FAULT_BYTES)}" for line in refused)
+    return [prompt("question", "again"), FENCE, *faults, FENCE]
 
 
 def offered_tags(question: MetadataQuestion) -> list[str]:

@@ -8,7 +8,7 @@ import unicodedata
 from amem_cli.language.words import words
 
 # Marks that mean something to Obsidian, to YAML, to templates or to a page.
-_MARKUP = ("[[", "]]", "{{", "}}", "---", "%%", "://")
+_MARKUP = ("[[", "]]", "{{", "}}", "---", "-->", "%%", "://")
 # A sign of comparison or an arrow is none of a tag.
 _TAG_SIGN = re.compile(r"<(?![\s=\d-])|(?<![\s=\d-])>")
 _BLANK_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
@@ -42,7 +42,7 @@ def clean_line(text: str, limit: int) -> str | None:
 
     Control characters and line breaks become blanks, invisible characters and emphasis marks go,
     blanks are single. None if nothing is left, the line is too long (nothing is cut), or it holds
-    `[[`, `]]`, `{{`, `}}`, `---`, `%%`, `://`, or a `<` or `>` that may be a tag's.
+    `[[`, `]]`, `{{`, `}}`, `---`, `-->`, `%%`, `://`, or a `<` or `>` that may be a tag's.
     """
     if len(text) > 10 * limit:
         return None

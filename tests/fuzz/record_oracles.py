@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ OLDER = (
 jsonschema = pytest.importorskip("jsonschema")
 _TAGS = ("postgres", "replica", "people/oksana")
 _QUESTION = MetadataQuestion(NOTE.title, NOTE.body, METADATA_FIELDS, _TAGS)
-_HARMFUL = ("\n", "\r", "\0", "\x1b", "\u202e", "\u200b", "[[", "]]", "{{", "<", ">", "---", "://")
+_HARMFUL = ("\n", "\r", "\0", "\x1b", "\u202e", "\u200b", "[[", "]]", "{{", "---", "-->", "://")
 
 
 def text_for_a_model_is_bounded(text: str, limit: int) -> None:
@@ -77,6 +78,24 @@ def is_harmless(line: str, longest: int) -> None:
     assert line == line.strip()
     assert line.isprintable()
     assert not any(mark in line for mark in _HARMFUL)
+    assert not line.startswith(">")
+    assert not markup_in(line)
+
+
+def markup_in(text: str) -> list[str]:
+    """Tags, comments and declarations that a reader of HTML finds in a text."""
+    found: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            found.append(tag)
+
+        handle_endtag = handle_comment = handle_decl = handle_pi = unknown_decl = found.append
+
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    return found
 
 
 def any_json_is_a_schema_or_none(schema: Any) -> None:

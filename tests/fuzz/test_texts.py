@@ -104,6 +104,8 @@ def test_a_snippet_is_one_short_line(passages: list[str], query: str, limit: int
 
 
 @examples(2)
+@example("-->", 20)
+@example("cold < warm > 3 -> £40", 40)
 @given(strategies.marked_text, st.integers(20, 200))
 def test_text_for_a_model_is_bounded(text: str, limit: int) -> None:
     record_oracles.text_for_a_model_is_bounded(text, limit)

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import networkx
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from amem_cli.graph.canvas import canvas_text
@@ -165,6 +165,7 @@ def test_graphviz_reads_the_dot_of_any_notes(graph: Graph) -> None:
     assert len(read.get("edges", [])) == len(joining(graph))
 
 
+@example(Graph({"blank.md": a_note("blank.md", "\ufeff")}, (), ()))
 @given(hostile_networks())
 def test_mermaid_reads_the_flowchart_of_any_notes(
     read_mermaid: MermaidParser, graph: Graph
@@ -173,6 +174,7 @@ def test_mermaid_reads_the_flowchart_of_any_notes(
     diagram = read_mermaid(mermaid_text(graph, found, "v", None)[0])
     assert diagram["type"].startswith("flowchart")
     assert len(diagram["titles"]) == len(graph.nodes)
+    assert all(title.strip() for title in diagram["titles"])
     short = {squeezed(note.title) for note in graph.nodes.values() if len(note.title) < 50}
     assert short - {""} <= {squeezed(title) for title in diagram["titles"]}
     assert len(diagram["edges"]) == len(joining(graph))
@@ -263,4 +265,4 @@ def shown_in_dot(note: NoteSummary) -> str:
 
 def squeezed(text: str) -> str:
     """What is left of a text when all that is blank or cannot be shown is gone."""
-    return re.sub(r"\s+|\N{REPLACEMENT CHARACTER}", "", on_one_line(text))
+    return re.sub(r"[\s\ufeff]+|\N{REPLACEMENT CHARACTER}", "", on_one_line(text))

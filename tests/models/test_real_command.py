@@ -94,5 +94,4 @@ def test_a_note_is_safe_whatever_it_answers(
     assert (amem.folder / "v" / added.json["path"]).is_file()
     tested = amem("model", "test", "--seconds", "30", "--json")
     assert tested.json["model"] == "llm -m SmolLM2 --no-log --no-stream (command)"
-    # It copies the schema or chats, or the time is over first.
-    assert tested.json["verdict"] in ("unfit", "usable", None)
+    assert tested.json["verdict"] in ("unfit", "usable")
