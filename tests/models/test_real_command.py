@@ -92,6 +92,6 @@ def test_a_note_is_safe_whatever_it_answers(
     added = amem("add", "Rye bread keeps for a week in a linen bag.", "--json")
     assert added.code == 0, added.err
     assert (amem.folder / "v" / added.json["path"]).is_file()
-    tested = amem("model", "test", "--seconds", "30", "--json")
+    tested = amem("model", "test", "--seconds", "600", "--json")
     assert tested.json["model"] == "llm -m SmolLM2 --no-log --no-stream (command)"
     assert tested.json["verdict"] in ("unfit", "usable")
