@@ -88,6 +88,8 @@ def test_a_note_goes_through_the_process_with_a_real_server(
         "AMEM_LLM_BACKEND": "openai",
         "AMEM_LLM_MODEL": "any",
         "AMEM_LLM_BASE_URL": bundled_server,
+        # Its usual time does not suffice where other programs use the cores.
+        "AMEM_LLM_DEADLINE_SECONDS": "600",
     }
     added = amem(
         "add", "Rye bread keeps for a week in a linen bag, and oat bread does not.", "--json"
