@@ -132,11 +132,10 @@ def _can_ask(session: Session) -> bool:
 def _survey(session: Session, root: Path | None) -> Survey:
     from amem_cli.workspace.setup import survey
 
-    with session.output.progress("looking at this machine"):
-        if root is None:
-            return survey(os.environ)
-        with session.workspace(sync=False) as workspace:
-            return survey(os.environ, workspace)
+    if root is None:
+        return survey(os.environ)
+    with session.workspace(sync=False) as workspace:
+        return survey(os.environ, workspace)
 
 
 def _ask(session: Session, found: Survey, test: bool | None) -> None:

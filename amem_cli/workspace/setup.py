@@ -210,8 +210,7 @@ class _Choices:
         for server in self._machine.servers:
             is_own = own is not None and (own.port, own.path) == (server.port, server.path)
             for name in dict.fromkeys(server.models):
-                # What a server calls by one of amem's own names could not be chosen.
-                if name in _OWN_NAMES or not _is_for_text(name):
+                if not _may_be_chosen(name):
                     continue
                 size = self._machine.sizes.get((server.url, name), _UNKNOWN_SIZE)
                 choice = Choice(
@@ -230,7 +229,7 @@ class _Choices:
         used = Path(self._settings.llm_model).expanduser() if self._settings.llm_model else None
         limit = min(self._machine.memory // 2, self._settings.llm_memory_mb * 2**20)
         for file in self._machine.files:
-            if not _is_for_text(file.name):
+            if not _may_be_chosen(file.name):
                 continue
             in_use = self._settings.llm_backend == "llama.cpp" and used in (
                 file.path,
@@ -240,7 +239,8 @@ class _Choices:
                 file.name,
                 "file",
                 place="downloaded file" if file.owner == "amem" else f"file of {file.owner}",
-                model=str(file.path),
+                # By its name, the digest is the one that was checked when it was downloaded.
+                model=file.name if file.owner == "amem" else str(file.path),
                 backend="llama.cpp",
                 size=_completed(ModelSize(file.size), file.name),
                 is_current=in_use,
@@ -346,9 +346,10 @@ class _Choices:
         return ""
 
 
-def _is_for_text(name: str) -> bool:
+def _may_be_chosen(name: str) -> bool:
+    # By one of amem's own names, `model use` would take another thing.
     lowered = name.lower()
-    return not any(part in lowered for part in NOT_FOR_TEXT)
+    return name not in _OWN_NAMES and not any(part in lowered for part in NOT_FOR_TEXT)
 
 
 def _completed(size: ModelSize, name: str) -> ModelSize:
