@@ -49,6 +49,10 @@ class SettingsError(AmemError):
     """A setting, model, permission or disk that the user can put right."""
 
 
+class NoVault(SettingsError):
+    """No vault was named, and there is none around this folder."""
+
+
 class HeaderRefused(AmemError):
     """A note's front matter cannot be edited without risk, so nothing was written.
 

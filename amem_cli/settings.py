@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from amem_cli.errors import NotFoundError, SettingsError
+from amem_cli.errors import NotFoundError, NoVault, SettingsError
 
 CONFIG_NAME = "config.toml"
 ENVIRONMENT_PREFIX = "AMEM_"
@@ -335,7 +335,8 @@ def find_vault(
     vault of the user's settings.
 
     Raises:
-        SettingsError: there is none, or it is not a vault.
+        NoVault: none is named, and there is none here.
+        SettingsError: what is named is not a vault.
     """
     variables = os.environ if environment is None else environment
     named = option or (Path(variables["AMEM_VAULT"]) if variables.get("AMEM_VAULT") else None)
@@ -352,7 +353,7 @@ def find_vault(
     default = load_settings(None, user_settings_file(variables), {})[0].default_vault
     if default:
         return find_vault(Path(default), environment={}, start=start)
-    raise SettingsError(
+    raise NoVault(
         "no vault here", hint="Go into one, name it with --vault, or make one: amem init DIR."
     )
 

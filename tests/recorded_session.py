@@ -64,6 +64,8 @@ def record() -> list[str]:
         own = {f"AMEM_{kind}_DIR": str(top / kind.lower()) for kind in ("CONFIG", "STATE", "DATA")}
         home = folder = top / "home"
         home.mkdir()
+        # Nothing of this machine that could answer as a language model.
+        own |= {"HOME": str(home), "PATH": str(top), "OLLAMA_HOST": "127.0.0.1:9"}
         shown: list[str] = []
         event = ""
         for typed in TYPED:

@@ -137,7 +137,7 @@ def _next_steps(console: Console, kept: Path | None) -> None:
         look,
         (f"{name} init ~/notes", "a vault of your own, with sample notes"),
         (f"{name} init FOLDER --adopt", "or from notes that you have"),
-        (f"{name} model list", "language models for contexts and more links; none is asked so far"),
+        (f"{name} setup", "language models for contexts and more links; none is asked so far"),
         (f"{name} --help", "all commands"),
     )
     _heading(console, "What next")

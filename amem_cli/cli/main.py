@@ -122,6 +122,7 @@ COMMANDS_BY_USE = {
             "vault",
             "Create a vault from the template, or adopt a folder of notes unchanged.",
         ),
+        "setup": ("setup", "Show which language models are here, and choose one."),
         "demo": ("demo", "Show add, link, evolve, search and graph on a sample vault."),
     },
     "Write": {

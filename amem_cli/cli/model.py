@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -47,6 +49,7 @@ def list_models(
     from amem_cli.models.openai_server import expected_servers, running_servers
     from amem_cli.models.store import models_at_hand
     from amem_cli.terminal.models import models_document, models_text
+    from amem_cli.workspace.model_choice import is_gone
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
@@ -62,7 +65,7 @@ def list_models(
             "base_url": _address(settings),
             "verdict": verdict or None,
             "local": local,
-            "gone": _is_gone(settings),
+            "gone": is_gone(settings, os.environ),
         },
         settings.encoder_model,
         shelf,
@@ -78,20 +81,6 @@ def _said_to_be_local(settings: Settings, root: Path) -> bool | None:
     if settings.llm_backend != "command":
         return None
     return consented(root, local_command_subject(settings.llm_model), os.environ)
-
-
-def _is_gone(settings: Settings) -> bool:
-    """Whether the model's file or program is no longer on this machine."""
-    from amem_cli.models.command import names_program
-
-    name = settings.llm_model
-    if settings.llm_backend == "command":
-        return not names_program(name, os.environ)
-    return settings.llm_backend == "llama.cpp" and bool(name) and not _is_file(name)
-
-
-def _is_file(name: str) -> bool:
-    return Path(name).expanduser().is_file()
 
 
 def _address(settings: Settings) -> str | None:
@@ -153,39 +142,74 @@ def use(
         amem model use bundled --test
         amem model use intfloat/multilingual-e5-small --encoder
     """
+    session = session_of(context)
+    if encoder:
+        from amem_cli.workspace.model_choice import choose
+
+        with session.workspace(sync=False) as workspace:
+            choose(workspace, {"encoder.model": name}, local=local)
+        session.output.notice(AFTER_ENCODER)
+        document: dict[str, Any] = {"encoder.model": name, "next": [], "test": None}
+        session.output.result(document, f"encoder.model = {name!r}")
+        return
+    chosen = use_language_model(session, name, backend, base_url, local=local, test=test)
+    if session.output.as_json:
+        session.output.json_line(chosen.document, indent=2)
+    end_by_verdict(chosen.report)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """What came of choosing a language model; `report` is None if it was not tested."""
+
+    document: dict[str, Any]
+    report: ModelReport | None
+
+
+def use_language_model(
+    session: Session,
+    name: str,
+    backend: str | None,
+    base_url: str,
+    *,
+    local: bool = False,
+    test: bool | None = None,
+    allow: Callable[[Settings], None] = lambda chosen: None,
+) -> ChosenModel:
+    """Choose a language model, say what follows, and test it if that is wanted.
+
+    Args:
+        name, backend, base_url: as for `models.named.settings_of_model`.
+        test: None asks on a terminal.
+        allow: called before anything is written, with the settings of the model; raises to refuse.
+    """
     from amem_cli.models.named import settings_of_model
     from amem_cli.terminal.models import report_document, show_report
     from amem_cli.terminal.progress import transfer_progress
     from amem_cli.workspace.model_choice import choose
 
-    session = session_of(context)
-    changes, follows, tested = {"encoder.model": name}, list[str](), ""
     with session.workspace(sync=False) as workspace:
-        if not encoder:
-            with transfer_progress(session.output) as progress:
-                changes = settings_of_model(name, backend, base_url, os.environ, progress)
-            names = setting_keys()
-            values: dict[str, Any] = {names[key]: value for key, value in changes.items()}
-            chosen = Settings(**values)
-            tested = _verdict_line(chosen)
-            follows = _what_follows(chosen, workspace.settings, local=local)
+        with transfer_progress(session.output) as progress:
+            changes = settings_of_model(name, backend, base_url, os.environ, progress)
+        names = setting_keys()
+        values: dict[str, Any] = {names[key]: value for key, value in changes.items()}
+        chosen = Settings(**values)
+        allow(chosen)
+        tested = _verdict_line(chosen)
+        follows = _what_follows(chosen, workspace.settings, local=local)
         choose(workspace, changes, local=local)
-    if encoder:
-        session.output.notice(AFTER_ENCODER)
     lines = [*(f"{key} = {value!r}" for key, value in changes.items()), *follows]
     if not session.output.as_json:
         session.output.plain("\n".join(lines))
-    is_model = changes.get("llm.backend", "none") != "none"
+    is_model = chosen.llm_backend != "none"
     if test is None:
         test = is_model and not tested and _is_test_wanted(session)
     report, currency = _report(session) if test and is_model else (None, "")
-    if session.output.as_json:
-        tested_now = None if report is None else report_document(report)
-        session.output.json_line({**changes, "next": follows, "test": tested_now}, indent=2)
-    elif report is not None:
+    if report is not None and not session.output.as_json:
         session.output.plain("")
         show_report(session.output.console(), report, currency)
-    _end_by_verdict(report)
+    tested_now = None if report is None else report_document(report)
+    return ChosenModel({**changes, "next": follows, "test": tested_now}, report)
 
 
 def _is_test_wanted(session: Session) -> bool:
@@ -308,7 +332,7 @@ def test(
     session.output.result(
         lambda: report_document(report), lambda console: show_report(console, report, currency)
     )
-    _end_by_verdict(report)
+    end_by_verdict(report)
 
 
 def _report(session: Session, seconds: float = TEST_SECONDS) -> tuple[ModelReport, str]:
@@ -323,7 +347,7 @@ def _report(session: Session, seconds: float = TEST_SECONDS) -> tuple[ModelRepor
         return report, workspace.settings.llm_currency
 
 
-def _end_by_verdict(report: ModelReport | None) -> None:
+def end_by_verdict(report: ModelReport | None) -> None:
     """Exit with 1 if the model that was tested is not known to be of use."""
     if report is None or not report.model:
         return
@@ -356,13 +380,12 @@ def _what_follows(chosen: Settings, limits: Settings, *, local: bool) -> list[st
 def _privacy(chosen: Settings) -> str:
     from amem_cli.models.http import host_of, is_loopback
     from amem_cli.models.open import server_url
-    from amem_cli.models.openai_server import runs_elsewhere
+    from amem_cli.workspace.model_choice import leaves_machine
 
     url = server_url(chosen, os.environ)
-    host = host_of(url)
-    if is_loopback(host) and not runs_elsewhere(chosen.llm_model):
+    if not leaves_machine(chosen, os.environ):
         return f"It runs at {url}; the texts of your notes stay on this machine."
-    where = "another machine" if is_loopback(host) else host
+    where = "another machine" if is_loopback(host_of(url)) else host_of(url)
     return (
         f"The texts of your notes go to {where}, except those with private: true."
         " To limit what you spend: amem config set llm.daily_tokens N"

@@ -30,12 +30,15 @@ def init(
 ) -> None:
     """Create a vault from the template, or adopt a folder of notes unchanged.
 
+    On a terminal, it shows the language models of this machine and offers to choose one, as `amem
+    setup` does.
+
     Examples:
 
         amem init ~/notes
         amem init ~/Documents/Obsidian --adopt
     """
-    from amem_cli.vault.template import adopt_vault, create_vault
+    from amem_cli.vault.template import CONFIG, adopt_vault, create_vault
     from amem_cli.workspace.workspace import Workspace
 
     session = session_of(context)
@@ -54,14 +57,21 @@ def init(
     }
     verb = "adopted" if adopt else "created"
     first = "amem evolve --all" if adopt and notes else 'amem add "…"'
-    text = f"{verb} {root}: {plural(notes, 'note')}\nnext: cd {shlex.quote(str(root))} && {first}"
+    session.output.result(document, f"{verb} {root}: {plural(notes, 'note')}")
+    if session.output.as_json:
+        return
+    if CONFIG in written:
+        from amem_cli.cli.setup import offer
+
+        offer(session, root)
+    text = f"next: cd {shlex.quote(str(root))} && {first}"
     if adopt and notes:
         these = "this note" if notes == 1 else f"these {notes:,} notes"
         text += (
             f"\n  gives {these} keywords, tags and links where they lack them, and keeps"
             "\n  what you wrote; --dry-run only shows it, `amem undo --since today` takes it back"
         )
-    session.output.result(document, text)
+    session.output.plain(text)
 
 
 def index(

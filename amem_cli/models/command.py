@@ -230,7 +230,7 @@ def _program(word: str, environment: Mapping[str, str]) -> str:
             f"the program {on_one_line(word)} has no full path",
             hint="Name it by its full path, or by its name alone if it is on PATH.",
         )
-    found = shutil.which(word, path=_search_path(environment))
+    found = shutil.which(word, path=search_path(environment))
     if found is None:
         raise SettingsError(
             f"there is no program {on_one_line(word)!r}",
@@ -239,7 +239,7 @@ def _program(word: str, environment: Mapping[str, str]) -> str:
     return found
 
 
-def _search_path(environment: Mapping[str, str]) -> str:
+def search_path(environment: Mapping[str, str]) -> str:
     """`PATH` without entries that mean another folder wherever one stands."""
     places = environment.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(place for place in places if Path(place).is_absolute())
@@ -266,7 +266,7 @@ def program_environment(environment: Mapping[str, str]) -> dict[str, str]:
         if not name.startswith(ENVIRONMENT_PREFIX)
         and any(fnmatchcase(name, pattern) for pattern in patterns)
     }
-    return {**passed, "PATH": _search_path(environment), **_PLAIN_OUTPUT}
+    return {**passed, "PATH": search_path(environment), **_PLAIN_OUTPUT}
 
 
 def prompt_of(request: ModelRequest) -> str:

@@ -110,7 +110,9 @@ def _local(name: str, store: ModelStore, progress: Transferred) -> dict[str, str
     pulled = store.find(name) if path.name == name else None
     # `model list` shows names without .gguf; a file without it may be anything.
     if path.is_file() and (pulled is None or path.suffix.lower() == GGUF_ENDING):
-        path, known = path.resolve(), ""
+        # A link of a cache leads to a file without an ending.
+        real = path.resolve()
+        path, known = real if real.suffix.lower() == GGUF_ENDING else path.absolute(), ""
     elif pulled is not None:
         path, known = pulled.path, pulled.sha256
     else:

@@ -117,7 +117,7 @@ def chosen_file(repository: str, pattern: str, files: Sequence[HubFile]) -> HubF
     Raises `NotFoundError` for none or more than one, `UsageError` for what amem does not load.
     """
     refuse_format(pattern)
-    models = [file for file in files if _is_model(file.name)]
+    models = [file for file in files if is_model_file(file.name)]
     if not models:
         raise NotFoundError(
             f"{repository} holds no .gguf file",
@@ -156,7 +156,8 @@ def _matches(pattern: str, files: Sequence[HubFile]) -> list[HubFile]:
     return next((matches for matches in readings if matches), [])
 
 
-def _is_model(name: str) -> bool:
+def is_model_file(name: str) -> bool:
+    """Whether a GGUF file's name is that of a model, not of a part that goes with one."""
     last = name.lower().rpartition("/")[2]
     return last.endswith(GGUF_ENDING) and "mmproj" not in last and "imatrix" not in last
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from amem_cli.errors import SettingsError
 from amem_cli.settings import STATE_FOLDER
 
+CONFIG = f"{STATE_FOLDER}/config.toml"
 IGNORED = (".amem/index.db*", ".amem/*.lock", ".amem/intents/")
 # What a write holds or saved of a note for a while, and deleted notes; left to the user if the
 # lines above are in the file already.
@@ -25,7 +26,7 @@ def template_folder() -> Path:
     package = Path(__file__).resolve().parent.parent
     # In a source tree the template lies beside the package, in an installed one inside it.
     for place in (package / "vault_template", package.parent / "vault_template"):
-        if (place / STATE_FOLDER / "config.toml").is_file():
+        if (place / CONFIG).is_file():
             return place
     raise SettingsError("the vault template is missing", hint="Install amem again.")
 
@@ -89,7 +90,7 @@ def adopt_vault(folder: Path) -> list[str]:
         config = state / "config.toml"
         if not config.exists():
             shutil.copyfile(template_folder() / STATE_FOLDER / "config.toml", config)
-            written.append(f"{STATE_FOLDER}/config.toml")
+            written.append(CONFIG)
         if extend_lines(folder / ".gitignore", IGNORED):
             extend_lines(folder / ".gitignore", _ALSO_IGNORED)
             written.append(".gitignore")

@@ -190,6 +190,33 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
     write_state(user_state_folder(environment) / VERDICTS_FILE, newest)
 
 
+def leaves_machine(settings: Settings, environment: Mapping[str, str]) -> bool:
+    """Whether the model of the settings takes texts to another machine, as far as amem knows.
+
+    Raises:
+        SettingsError: `OLLAMA_HOST` decides and cannot be read.
+    """
+    if settings.llm_backend not in ("openai", "ollama"):
+        return settings.llm_backend == "command"
+    from amem_cli.models.http import host_of, is_loopback
+    from amem_cli.models.openai_server import runs_elsewhere
+
+    here = is_loopback(host_of(server_url(settings, environment)))
+    return not here or runs_elsewhere(settings.llm_model)
+
+
+def is_gone(settings: Settings, environment: Mapping[str, str]) -> bool:
+    """Whether the model's file or program is no longer on this machine."""
+    from amem_cli.models.command import names_program
+
+    name = settings.llm_model
+    if settings.llm_backend == "command":
+        return not names_program(name, environment)
+    return (
+        settings.llm_backend == "llama.cpp" and bool(name) and not Path(name).expanduser().is_file()
+    )
+
+
 def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
     """What the language model of the settings is asked for.
 

@@ -109,6 +109,7 @@ def loaded(program: Program, *line: str) -> set[str]:
         (["search", "review", "--mode", "keyword", "--json"], set()),
         (["search", "review", "--mode", "keyword"], set()),
         (["show", "A highlight is not yet a note"], {"yaml"}),
+        (["setup", "--json"], {"httpx", "importlib.metadata", "rich.console"}),
         (
             ["search", "review"],
             {"numpy", "onnxruntime", "sqlite_vec", "tokenizers"},
@@ -183,7 +184,7 @@ def test_a_misspelt_command_is_told_its_name(amem: Program) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("amem se", {"search"}),
+        ("amem se", {"search", "setup"}),
         ("amem model u", {"use"}),
         ("amem search --mo", {"--mode"}),
         ("amem --vau", {"--vault"}),

@@ -37,6 +37,9 @@ class ChatServer:
         finish_reason, usage, message: parts of the reply.
         is_ollama: it answers at Ollama's own address as well.
         models: names that it lists.
+        sizes: what an Ollama's own list says of them, by name.
+        listing_fault: the fault of its lists.
+        looked_at: the paths of the lists that were asked for.
     """
 
     def __init__(self, certificate: Path | None = None) -> None:
@@ -52,6 +55,9 @@ class ChatServer:
         self.message: dict[str, Any] = {}
         self.is_ollama = False
         self.models: list[str] = ["test-model"]
+        self.sizes: dict[str, dict[str, Any]] = {}
+        self.listing_fault = ""
+        self.looked_at: list[str] = []
         self.stopped = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -148,6 +154,14 @@ class _ChatHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         state = self.server_state
+        state.looked_at.append(self.path)
+        if state.listing_fault:
+            getattr(self, f"_{state.listing_fault}")()
+            return
+        if self.path == "/api/tags" and state.is_ollama:
+            rows = [{"name": name, **row} for name, row in state.sizes.items()]
+            self._send(200, json.dumps({"models": rows}).encode())
+            return
         if self.path != "/v1/models":
             self._send(404, b"{}")
             return

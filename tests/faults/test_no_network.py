@@ -135,6 +135,22 @@ def test_no_command_without_a_server_reaches_for_the_network(
     assert [call for call in calls.splitlines() if REACHING_OUT.search(call)] == []
 
 
+@pytest.mark.skipif(not works("strace", "-f"), reason="may not trace")
+def test_setup_reaches_no_other_machine_and_runs_no_program(vault: Program, tmp_path: Path) -> None:
+    log = tmp_path / "calls"
+    traced = Wrapped(
+        vault.folder,
+        dict(vault.environment),
+        before=("strace", "-f", "-qq", "-e", "trace=network,execve", "-o", str(log)),
+    )
+    assert traced("setup", "--yes").code == 0
+    calls = log.read_text(errors="replace").splitlines()
+    reaching = [call for call in calls if REACHING_OUT.search(call)]
+    assert reaching
+    assert [call for call in reaching if '"127.0.0.1"' not in call] == []
+    assert len([call for call in calls if "execve(" in call]) == 1
+
+
 def test_no_library_keeps_an_identifier_or_a_queue_of_what_to_report(amem: Program) -> None:
     home = amem.folder / "home"
     home.mkdir()

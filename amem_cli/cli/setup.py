@@ -1,0 +1,208 @@
+"""`amem setup`: see which language models are here, and choose one for the vault."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from amem_cli.cli.session import Session, session_of
+from amem_cli.errors import AmemError, NoVault, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.settings import Settings
+    from amem_cli.workspace.setup import Choice, Survey
+
+
+class _Declined(Exception):
+    """The user does not want texts to leave this machine."""
+
+
+def setup(
+    context: typer.Context,
+    model: Annotated[
+        str,
+        Option(
+            metavar="NAME",
+            help="Choose this one: a name that the list shows, or what `amem model use` takes.",
+        ),
+    ] = "",
+    none: Annotated[bool, Option("--none", help="Choose no model.")] = False,
+    yes: Annotated[
+        bool,
+        Option(
+            "--yes",
+            "-y",
+            help="Do not ask: take the recommended model, which sends nothing away; with --model,"
+            " let that one get the texts of your notes wherever it is.",
+        ),
+    ] = False,
+    test: Annotated[
+        bool | None,
+        Option("--test/--no-test", help="Test it at once. By default, a terminal asks."),
+    ] = None,
+) -> None:
+    """Show which language models are here, and choose one.
+
+    amem says what a model is worth and recommends one; Enter takes it. It looks for Ollama,
+    llama-server, LM Studio and vLLM on this machine, for GGUF files in the usual folders, and for
+    programs such as llm and claude, and runs none of them. Nothing is downloaded, and no text
+    leaves this machine unless you say so.
+
+    The choice is made as by `amem model use`. Without a terminal, or with --json, nothing is asked
+    and nothing changed, unless an option makes the choice.
+
+    Examples:
+
+        amem setup
+        amem setup --yes
+        amem setup --model qwen3:4b --test
+        amem setup --none
+        amem setup --json
+    """
+    from amem_cli.terminal.setup import show_survey, survey_document
+
+    if model and none:
+        raise UsageError("--model and --none cannot be combined", hint="Choose one.")
+    session = session_of(context)
+    name, output = "none" if none else model, session.output
+    try:
+        root: Path | None = session.root
+    except NoVault:
+        if name or yes:
+            raise
+        root = None
+    found = _survey(session, root)
+    if name or yes:
+        choice = found.named(name) if name else found.recommended
+        _take(session, choice or name, yes=yes, test=test)
+        return
+    output.result(lambda: survey_document(found), lambda console: show_survey(console, found))
+    if output.as_json:
+        return
+    if root is None:
+        output.notice("no vault here: `amem init DIR` makes one, then `amem setup` chooses")
+    elif _can_ask(session):
+        _ask(session, found, test)
+    else:
+        output.notice("nothing was changed; --yes takes the recommended one, --model NAME another")
+
+
+def offer(session: Session, root: Path) -> None:
+    """Let the user choose a model for a new vault, if one is here and somebody can answer.
+
+    The vault is there whatever comes of it, so a failure is only reported.
+    """
+    from amem_cli.terminal.setup import show_survey
+
+    if not _can_ask(session):
+        return
+    session = replace(session, vault=root)
+    output = session.output
+    try:
+        found = _survey(session, root)
+        if found.current.kind != "none":
+            return
+        if not found.models:
+            output.plain("no language model was found; `amem setup` tells what one is worth")
+            return
+        output.plain("")
+        show_survey(output.console(), found)
+        _ask(session, found, None)
+        output.plain("")
+    except typer.Exit:
+        # Of a model that turned out to be unfit.
+        return
+    except AmemError as error:
+        output.error(error)
+
+
+def _can_ask(session: Session) -> bool:
+    from amem_cli.cli.files import on_terminal
+
+    # A question is a notice, and --quiet prints none.
+    return not (session.output.as_json or session.output.quiet) and on_terminal()
+
+
+def _survey(session: Session, root: Path | None) -> Survey:
+    from amem_cli.workspace.setup import survey
+
+    if root is None:
+        return survey(os.environ)
+    with session.workspace(sync=False) as workspace:
+        return survey(os.environ, workspace)
+
+
+def _ask(session: Session, found: Survey, test: bool | None) -> None:
+    from amem_cli.cli.files import ask_key
+    from amem_cli.terminal.setup import shown_choices
+
+    shown = shown_choices(found)
+    usual = next(key for key, choice in shown.items() if choice is found.recommended)
+    enter = "keeps what is in use" if found.recommended.is_current else f"takes {usual}"
+    prompt = f"Enter {enter}, a number takes another, q changes nothing"
+    key = ask_key(session.output, prompt, f"{''.join(shown)}q\r\n")
+    if key == "q":
+        session.output.notice("nothing was changed")
+        return
+    _take(session, shown.get(key, found.recommended), yes=False, test=test)
+
+
+def _take(session: Session, choice: Choice | str, *, yes: bool, test: bool | None) -> None:
+    """Choose a model of the survey, or one that `model use` knows by its name."""
+    from amem_cli.cli.model import end_by_verdict, use_language_model
+
+    if isinstance(choice, str):
+        wanted: tuple[str, str | None, str] = choice, None, ""
+        name = choice
+    else:
+        wanted, name = (choice.model, choice.backend or None, choice.base_url), choice.name
+        if choice.is_current:
+            document = {"name": name, "kept": True, "settings": {}, "next": [], "test": None}
+            session.output.result(document, f"{_said(name)} is in use; nothing was changed")
+            return
+    try:
+        chosen = use_language_model(session, *wanted, test=test, allow=_allowing(session, yes))
+    except _Declined:
+        session.output.notice("nothing was changed")
+        return
+    if session.output.as_json:
+        settings, further = dict(chosen.document), {}
+        for key in ("next", "test"):
+            further[key] = settings.pop(key)
+        document = {"name": name, "kept": False, "settings": settings, **further}
+        session.output.json_line(document, indent=2)
+    end_by_verdict(chosen.report)
+
+
+def _said(name: str) -> str:
+    return "no model" if name == "none" else name
+
+
+def _allowing(session: Session, yes: bool) -> Callable[[Settings], None]:
+    """Asks before texts leave this machine, unless the user has said yes."""
+
+    def allow(chosen: Settings) -> None:
+        from amem_cli.cli.files import ask_key
+        from amem_cli.workspace.model_choice import leaves_machine
+
+        if yes or not leaves_machine(chosen, os.environ):
+            return
+        where = chosen.llm_base_url or chosen.llm_model
+        if not _can_ask(session):
+            raise UsageError(
+                f"{where} would get the texts of your notes", hint="--yes allows that."
+            )
+        prompt = (
+            f"The texts of your notes, except those with private: true, go to {where}, and may"
+            " leave this machine. Allow it? [y/N]"
+        )
+        if ask_key(session.output, prompt, "yn\r\n") != "y":
+            raise _Declined
+
+    return allow

@@ -1,0 +1,250 @@
+"""What this machine has that could be a language model: servers, GGUF files and programs.
+
+Only this machine is looked at, nothing is run, and nothing here waits longer than a moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import itertools
+import re
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amem_cli.data import table
+from amem_cli.models.command import search_path
+from amem_cli.models.gguf import MAGIC
+from amem_cli.models.http import BoundedHttp, HttpFault
+from amem_cli.models.openai_server import (
+    DISCOVERY_SECONDS,
+    LocalServer,
+    expected_servers,
+    running_servers,
+)
+from amem_cli.models.server_dialects import json_object
+from amem_cli.models.sources import is_model_file
+from amem_cli.models.store import ModelStore
+
+PLACES = "model_places.toml"
+# A folder may be on a network drive that does not answer.
+FILE_SECONDS = 0.5
+MOST_FILES = 200
+_LONGEST_NAME = 200
+_LARGEST = 1e15
+_BILLIONS = re.compile(r"(?<![a-z0-9.])(?:(\d{1,2})x)?e?(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSize:
+    """How large a model is; 0 where it is not known.
+
+    Attributes:
+        bytes: of its weights.
+        billions: of parameters.
+    """
+
+    bytes: int = 0
+    billions: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A GGUF file; `owner` is the program that keeps it, `amem` or another, `size` in bytes."""
+
+    name: str
+    path: Path
+    owner: str
+    size: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProgram:
+    """A program on PATH; `line` is the command line by which it answers, empty if it does not."""
+
+    name: str
+    path: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What was found.
+
+    Attributes:
+        memory, free_memory: bytes.
+        runs_files: what runs GGUF files is installed.
+        sizes: what an Ollama says of its models, by address and name.
+        sleeping: models of an Ollama that does not answer.
+    """
+
+    memory: int
+    free_memory: int
+    cores: int
+    runs_files: bool
+    servers: tuple[LocalServer, ...] = ()
+    sizes: Mapping[tuple[str, str], ModelSize] = field(default_factory=dict)
+    files: tuple[ModelFile, ...] = ()
+    programs: tuple[AgentProgram, ...] = ()
+    sleeping: tuple[str, ...] = ()
+
+
+def look_around(
+    environment: Mapping[str, str], expected: Sequence[LocalServer] | None = None
+) -> Machine:
+    """Look at this machine, in about a second at most.
+
+    Args:
+        expected: servers to ask; None: the usual ones.
+    """
+    import psutil
+
+    files: list[ModelFile] = []
+    sleeping: list[str] = []
+
+    def gather() -> None:
+        # One by one: what is found before a folder stops answering counts.
+        for file in itertools.islice(_model_files(environment), MOST_FILES):
+            files.append(file)
+        sleeping.extend(_ollama_names(environment))
+
+    # Left behind if a folder does not answer.
+    worker = threading.Thread(target=gather, name="amem-files", daemon=True)
+    until = time.monotonic() + FILE_SECONDS
+    worker.start()
+    servers = running_servers(expected_servers(environment) if expected is None else expected)
+    sizes = _sizes_at(servers)
+    worker.join(max(until - time.monotonic(), 0.0))
+    memory = psutil.virtual_memory()
+    is_ollama_running = any(server.kind == "Ollama" for server in servers)
+    return Machine(
+        memory=memory.total,
+        free_memory=memory.available,
+        cores=psutil.cpu_count() or 1,
+        runs_files=importlib.util.find_spec("llama_cpp") is not None,
+        servers=tuple(servers),
+        sizes=sizes,
+        files=tuple(files),
+        programs=tuple(_programs(environment)),
+        sleeping=() if is_ollama_running else tuple(sleeping),
+    )
+
+
+def billions_named(name: str) -> float:
+    """The billions of parameters that a model's name tells: 4 for `qwen3:4b`; 0 if it does not."""
+    found = _BILLIONS.search(name.lower())
+    if found is None:
+        return 0.0
+    number = float(found[2]) * int(found[1] or 1)
+    return number if found[3] == "b" else number / 1000
+
+
+def _model_files(environment: Mapping[str, str]) -> Iterator[ModelFile]:
+    """GGUF files, each once, those of amem's own folder first."""
+    seen = set[Path]()
+    for pulled in ModelStore(environment).models():
+        seen.add(pulled.path.resolve())
+        yield ModelFile(pulled.name, pulled.path, "amem", pulled.size, pulled.sha256)
+    for folder in table(PLACES)["folders"]:
+        for path in _matching(folder, environment):
+            # Two snapshots of a repository lead to one file.
+            real = path.resolve()
+            if real not in seen and is_model_file(path.name) and _is_gguf(real):
+                seen.add(real)
+                yield ModelFile(path.stem, path, folder["owner"], real.stat().st_size)
+
+
+def _is_gguf(path: Path) -> bool:
+    try:
+        # A pipe would wait for somebody to write.
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def _ollama_names(environment: Mapping[str, str]) -> list[str]:
+    """The models that an Ollama on this machine has fetched, as it names them."""
+    lists = _matching(table(PLACES)["ollama"], environment)
+    names = {f"{path.parent.name}:{path.name}" for path in lists}
+    return sorted(name for name in names if name.isprintable())
+
+
+def _matching(folder: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Path]:
+    for text in folder["places"]:
+        place = _place(text, environment)
+        if place is not None:
+            with contextlib.suppress(OSError):
+                yield from itertools.islice(place.glob(folder["pattern"]), MOST_FILES)
+
+
+def _place(text: str, environment: Mapping[str, str]) -> Path | None:
+    first, _, rest = text.partition("/")
+    if first == "~":
+        first = environment.get("HOME") or environment.get("USERPROFILE", "")
+    elif first.startswith("$"):
+        first = environment.get(first[1:], "")
+    else:
+        return Path(text)
+    # A relative one would mean another folder wherever amem is called.
+    return Path(first, rest) if first and Path(first).is_absolute() else None
+
+
+def _programs(environment: Mapping[str, str]) -> Iterator[AgentProgram]:
+    for program in table(PLACES)["programs"]:
+        found = shutil.which(program["name"], path=search_path(environment))
+        if found is not None:
+            yield AgentProgram(program["name"], found, program["line"])
+
+
+def _sizes_at(servers: Sequence[LocalServer]) -> dict[tuple[str, str], ModelSize]:
+    """What the Ollamas among the servers say of the sizes of their models."""
+    ollamas = [server for server in servers if server.kind == "Ollama"]
+    if not ollamas:
+        return {}
+    http = BoundedHttp(use_proxies=False)
+    http.prepare()
+    with ThreadPoolExecutor(len(ollamas)) as workers:
+        answers = workers.map(lambda server: _tags(server, http), ollamas)
+        sizes = {
+            (server.url, name): size
+            for server, answer in zip(ollamas, answers, strict=True)
+            for name, size in answer.items()
+        }
+    http.close()
+    return sizes
+
+
+def _tags(server: LocalServer, http: BoundedHttp) -> dict[str, ModelSize]:
+    address = f"{server.url.removesuffix('/v1')}/api/tags"
+    try:
+        reply = http.request("GET", address, {"user-agent": "amem"}, DISCOVERY_SECONDS)
+    except HttpFault:
+        return {}
+    listing = json_object(reply.body) if reply.status == 200 else None
+    rows = listing.get("models") if listing is not None else None
+    sizes: dict[str, ModelSize] = {}
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict) and row.get("name") in server.models:
+            sizes[row["name"]] = _told_size(row)
+    return sizes
+
+
+def _told_size(row: Mapping[str, Any]) -> ModelSize:
+    details = row.get("details")
+    told = details.get("parameter_size") if isinstance(details, dict) else None
+    size = row.get("size")
+    # A server may say anything.
+    count = size if type(size) is int and 0 < size < _LARGEST else 0
+    name = told[:_LONGEST_NAME] if isinstance(told, str) else ""
+    return ModelSize(count, billions_named(name))

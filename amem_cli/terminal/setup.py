@@ -1,0 +1,276 @@
+"""What is on this machine and what each language model would be worth, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from amem_cli.data import table
+from amem_cli.errors import extra_hint
+from amem_cli.language.safe_text import on_one_line
+from amem_cli.models.sources import recommended_models
+from amem_cli.terminal.output import Styled, plural, size
+
+if TYPE_CHECKING:
+    from amem_cli.terminal.output import Console, Part
+    from amem_cli.workspace.setup import Choice, Survey
+
+MEASURED = "measured.toml"
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+# A share of notes in other languages from which the encoder is worth a word.
+OTHER_LANGUAGES = 0.2
+# One key each; `none` has 0.
+MOST_SHOWN = 9
+MOST_MODELS = 4
+_NAME_SHOWN = 40
+_MODELS_SHOWN = 4
+_LABEL = 15
+_LANGUAGES = {
+    "ar": "Arabic",
+    "de": "German",
+    "el": "Greek",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hy": "Armenian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "ru": "Russian",
+    "th": "Thai",
+    "zh": "Chinese",
+}
+
+
+class _Way(NamedTuple):
+    """Where a capable model comes from, and the command line that leads there."""
+
+    source: str
+    line: str
+    note: str
+
+
+def survey_document(survey: Survey) -> dict[str, Any]:
+    """The survey as JSON; `lend` tells where a capable model may come from."""
+    machine = survey.machine
+    return {
+        "vault": None if survey.root is None else str(survey.root),
+        "notes": survey.notes,
+        "languages": dict(survey.languages),
+        "memory": machine.memory,
+        "memory_free": machine.free_memory,
+        "cores": machine.cores,
+        "runs_files": machine.runs_files,
+        "servers": [
+            {"kind": each.kind, "base_url": each.url, "models": list(each.models)}
+            for each in machine.servers
+        ],
+        "files": [
+            {"name": each.name, "path": str(each.path), "owner": each.owner, "bytes": each.size}
+            for each in machine.files
+        ],
+        "programs": [
+            {"name": each.name, "path": each.path, "command": each.line or None}
+            for each in machine.programs
+        ],
+        "current": _choice_document(survey.current),
+        "recommended": _choice_document(survey.recommended),
+        "choices": [_choice_document(each) for each in survey.choices],
+        "measured": table(MEASURED),
+        "lend": [way._asdict() for way in _ways(survey)],
+    }
+
+
+def _choice_document(choice: Choice) -> dict[str, Any]:
+    verdict = choice.verdict
+    return {
+        "name": choice.name,
+        "kind": choice.kind,
+        "place": choice.place or None,
+        "model": choice.model,
+        "backend": choice.backend or None,
+        "base_url": choice.base_url or None,
+        "bytes": choice.size.bytes or None,
+        "billions": choice.size.billions or None,
+        "leaves_machine": choice.leaves,
+        "verdict": None if verdict is None else asdict(verdict),
+        "in_use": choice.is_current,
+        "problem": choice.problem or None,
+    }
+
+
+def shown_choices(survey: Survey) -> dict[str, Choice]:
+    """The choices by the keys that make them: digits, 0 for no model."""
+    none = next(choice for choice in survey.choices if choice.kind == "none")
+    models = [choice for choice in survey.choices if choice.kind in ("server", "file")]
+    # Many models of one server must not hide everything else.
+    hidden = {id(choice) for choice in models[MOST_MODELS:] if not choice.is_current}
+    shown = [each for each in survey.choices if each is not none and id(each) not in hidden]
+    return {str(key): choice for key, choice in enumerate(shown[:MOST_SHOWN], 1)} | {"0": none}
+
+
+def show_survey(console: Console, survey: Survey) -> None:
+    """What is here, what a model is worth, and what can be chosen."""
+    for label, text in _facts(survey):
+        console.print(Styled((f"{label:<{_LABEL}}", "cyan"), text))
+    console.print()
+    for line in _worth():
+        console.print(Styled(*line))
+    console.print()
+    _show_choices(console, survey)
+    if not survey.is_capable_model_here:
+        console.print()
+        _show_ways(console, survey)
+
+
+def _facts(survey: Survey) -> Iterator[tuple[str, str]]:
+    machine = survey.machine
+    memory = f"{size(machine.memory, 1)} of memory, {size(machine.free_memory, 1)} free"
+    yield "this machine", f"{plural(machine.cores, 'core')}, {memory}"
+    for server in machine.servers:
+        yield server.kind, f"{server.url}  {_listed(server.models) or '(no model)'}"
+    if machine.sleeping:
+        names = _listed(machine.sleeping)
+        yield "Ollama", f"does not answer; start it with ollama serve  {names}"
+    if machine.files:
+        yield "GGUF files", _listed([file.name for file in machine.files])
+    if machine.programs:
+        yield "programs", ", ".join(program.name for program in machine.programs)
+    if not (machine.servers or machine.sleeping or machine.files or machine.programs):
+        yield "found", "no model server, GGUF file or program that could answer"
+    if survey.notes:
+        yield "notes", _notes(survey)
+    if _needs_other_encoder(survey):
+        yield (
+            "",
+            "The encoder knows English only, so it misses related notes. One that knows more:"
+            " amem model use intfloat/multilingual-e5-small --encoder",
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(_short(name) for name in names[:_MODELS_SHOWN])
+    more = len(names) - _MODELS_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _short(name: str) -> str:
+    name = on_one_line(name)
+    return name if len(name) <= _NAME_SHOWN else f"{name[: _NAME_SHOWN - 1]}…"
+
+
+def _notes(survey: Survey) -> str:
+    sampled = sum(count for _, count in survey.languages)
+    shares = [
+        f"{_LANGUAGES.get(code, 'other')} {100 * count / sampled:.0f} %"
+        for code, count in survey.languages
+    ]
+    return ": ".join([f"{survey.notes:,}", *([", ".join(shares)] if shares else [])])
+
+
+def _needs_other_encoder(survey: Survey) -> bool:
+    sampled = sum(count for _, count in survey.languages)
+    other = sampled - dict(survey.languages).get("en", 0)
+    return survey.encoder == DEFAULT_ENCODER and other > OTHER_LANGUAGES * sampled
+
+
+def _worth() -> Iterator[tuple[Part, ...]]:
+    """What a model is worth, as far as it was measured."""
+    measured = table(MEASURED)
+    none, bundled, reader = (measured[name] for name in ("none", "bundled", "reader"))
+    rows = [
+        ("", ("links right", "links found", "changes found", "a note takes")),
+        ("no model", (*_shares(none), f"{none['seconds']} s")),
+        ("bundled model", (*["no better"] * 3, f"{bundled['seconds']} s")),
+        ("a capable one", (*_shares(reader), f"{reader['tokens']:,} tokens")),
+    ]
+    for label, cells in rows:
+        style = "bold" if not label else ""
+        yield (f"  {label:<{_LABEL}}", ("".join(f"{cell:>15}" for cell in cells), style))
+    suggested = none["found_or_suggested"]
+    yield (
+        (
+            f"  Measured on invented vaults: docs/memory.md. Without a model, {suggested} % of the"
+            " links are found if you count those that amem only suggests. A reader stood in for the"
+            " capable one; no model was measured by name.",
+            "dim",
+        ),
+    )
+
+
+def _shares(figures: dict[str, float]) -> list[str]:
+    names = ("links_right", "links_found", "changes_noticed")
+    return [f"{figures[name]:.1f} %" for name in names]
+
+
+def _show_choices(console: Console, survey: Survey) -> None:
+    shown = shown_choices(survey)
+    width = max(len(_short(choice.name)) for choice in shown.values())
+    for key, choice in shown.items():
+        marks: list[Part] = []
+        if choice.is_current:
+            marks.append((" (in use)", "green"))
+        if choice is survey.recommended:
+            marks.append((" (recommended)", "bold green"))
+        name = "no model" if choice.kind == "none" else _short(choice.name)
+        label = f"  {key}  {name:<{max(width, len('no model'))}}  "
+        console.print(Styled((label, "cyan"), _facts_of(choice), *marks))
+    left_out = len(survey.choices) - len(shown)
+    if left_out:
+        console.print(Styled(f"     and {left_out} more; amem setup --json lists all"))
+
+
+def _facts_of(choice: Choice) -> str:
+    if choice.kind == "none":
+        return "amem's own analysis alone; nothing leaves this machine"
+    facts = [choice.place]
+    if choice.size.bytes:
+        facts.append(size(choice.size.bytes, 1))
+    if choice.kind == "bundled":
+        facts.append("adds nothing to no model")
+    elif choice.leaves:
+        facts.append("may send your texts elsewhere")
+    if choice.problem:
+        facts.append(choice.problem)
+    elif choice.verdict is not None:
+        facts.append(choice.verdict.line)
+    elif choice.kind != "bundled":
+        facts.append("not tested")
+    return ", ".join(on_one_line(fact) for fact in facts)
+
+
+def _show_ways(console: Console, survey: Survey) -> None:
+    none = table(MEASURED)["none"]
+    console.print(
+        Styled(
+            "No capable model was found on this machine. Without one, amem's own analysis makes the"
+            f" links alone: {none['links_right']} % of them are right, but they are"
+            f" {none['links_found']} % of those that a person would make"
+            f" ({none['found_or_suggested']} % with those that it only suggests). A model comes"
+            " from:"
+        )
+    )
+    for way in _ways(survey):
+        console.print(
+            Styled((f"  {way.source:<{_LABEL - 2}}", "cyan"), f"{way.line}  ({way.note})")
+        )
+    console.print(Styled("The first two keep your texts on this machine. Then: amem setup"))
+
+
+def _ways(survey: Survey) -> list[_Way]:
+    """Where a capable model may come from."""
+    fetched = recommended_models()[-1]
+    needs = "" if survey.machine.runs_files else f"; {extra_hint('local')}"
+    return [
+        _Way("Ollama", "ollama pull qwen3:4b", "ollama.com"),
+        _Way("a file", f"amem model pull {fetched.name}", f"{size(fetched.size, 1)}{needs}"),
+        _Way("an API", "amem model use NAME --backend openai", "gets your texts"),
+        _Way(
+            "a program",
+            'amem model use "llm -m NAME --no-log" --backend command',
+            "gets your texts",
+        ),
+        _Way("your agent", "amem mcp", "docs/agents.md"),
+    ]
