@@ -45,27 +45,42 @@ def at_terminal(
     end = time.monotonic() + DEADLINE
     try:
         while time.monotonic() < end:
-            ready, _, _ = select.select([leader], [], [], 0.1)
-            if ready:
-                try:
-                    data = os.read(leader, 65536)
-                except OSError:
-                    break
-                if not data:
-                    break
-                shown += data.decode("utf-8", "replace")
-            elif process.poll() is not None:
+            # Asked before the output is read: a prompt stands before its key is awaited, so a
+            # prompt that is read after this belongs to the key that is awaited now. Two keys at
+            # one prompt would be read as one, and what is typed earlier would be thrown away.
+            listens = _listens_for_keys(leader)
+            ended = process.poll() is not None
+            data = _read(leader)
+            if data is None:
                 break
-            # What is typed before the program listens for single keys would be thrown away.
-            if waiting and waiting[0][0] in plain(shown[seen:]) and _listens_for_keys(leader):
+            shown += data
+            if waiting and listens and waiting[0][0] in plain(shown[seen:]):
                 seen = len(shown)
                 os.write(leader, waiting.pop(0)[1].encode())
+            elif ended and not data:
+                break
+            elif not data:
+                time.sleep(0.02)
         return process.wait(timeout=DEADLINE), shown
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
         os.close(leader)
+
+
+def _read(terminal: int) -> str | None:
+    """All that was printed and not read yet; None if the program has closed its terminal."""
+    data = b""
+    while select.select([terminal], [], [], 0)[0]:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            part = b""
+        if not part:
+            return data.decode("utf-8", "replace") if data else None
+        data += part
+    return data.decode("utf-8", "replace")
 
 
 def _listens_for_keys(terminal: int) -> bool:

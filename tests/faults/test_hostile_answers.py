@@ -294,8 +294,9 @@ def test_an_injection_that_became_a_context_is_one_quoted_line_in_later_question
             lines = request.text.splitlines()
             places = [at for at, line in enumerate(lines) if "Ignore all: lam" in line]
             fences = [at for at, line in enumerate(lines) if line == FENCE]
-            assert places and len(fences) == 4
-            assert all(fences[0] < place < fences[1] for place in places)
+            # The older notes, the new note and, when asked again, the refused answer.
+            assert len(fences) in (4, 6)
+            assert places and all(fences[0] < place < fences[1] for place in places)
             assert "Ignore all: lam" not in request.instructions
 
 

@@ -326,6 +326,16 @@ def test_a_note_in_view_and_its_linked_notes_lie_beside_the_panel(
     file.write_text(graph_page(network, vault_name="V", clusters=clusters(network)), "utf-8")
     with visiting(browser, file, viewport={"width": width, "height": height}) as visit:
         for _ in range(2):
+            # The drawing takes the room of a panel that was closed in one of the next frames.
+            visit.page.wait_for_function(
+                """() => {
+                  const { sigma } = amem.shown.drawing;
+                  const room = sigma.getContainer().getBoundingClientRect();
+                  const { width, height } = sigma.getDimensions();
+                  return amem.byId("panel").hidden
+                    && Math.abs(room.width - width) < 1 && Math.abs(room.height - height) < 1;
+                }"""
+            )
             place = visit.page.evaluate(
                 """() => {
                   const { sigma } = amem.shown.drawing;
