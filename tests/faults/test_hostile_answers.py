@@ -289,13 +289,12 @@ def test_an_injection_that_became_a_context_is_one_quoted_line_in_later_question
         model = Saying(lambda _: "{}")
         run(ports, model, later)
         asked = [each for each in model.requests if "links" in each.schema["properties"]]
-        assert asked
-        for request in asked:
+        # Around the older notes, the new note and, when asked again, the refused answer.
+        for request, parts in zip(asked, (2, 3), strict=True):
             lines = request.text.splitlines()
             places = [at for at, line in enumerate(lines) if "Ignore all: lam" in line]
             fences = [at for at, line in enumerate(lines) if line == FENCE]
-            # The older notes, the new note and, when asked again, the refused answer.
-            assert len(fences) in (4, 6)
+            assert len(fences) == 2 * parts
             assert places and all(fences[0] < place < fences[1] for place in places)
             assert "Ignore all: lam" not in request.instructions
 
