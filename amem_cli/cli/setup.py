@@ -162,7 +162,7 @@ def _take(session: Session, choice: Choice | str, *, yes: bool, test: bool | Non
         name = choice
     else:
         wanted, name = (choice.model, choice.backend or None, choice.base_url), choice.name
-        if choice.is_current:
+        if choice.is_current and not choice.is_refused:
             document = {"name": name, "kept": True, "settings": {}, "next": [], "test": None}
             session.output.result(document, f"{_said(name)} is in use; nothing was changed")
             return

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from amem_cli.errors import AmemError, SettingsError, UsageError, extra_hint
 from amem_cli.models.discovery import Machine, ModelSize, billions_named, look_around
-from amem_cli.models.open import consented, local_command_subject, server_url
+from amem_cli.models.open import consented, local_command_subject, open_model, server_url
 from amem_cli.models.openai_server import LocalServer, expected_servers
 from amem_cli.settings import Settings, load_settings, user_settings_file
 from amem_cli.workspace.model_choice import (
@@ -60,6 +60,7 @@ class Choice:
         verdict: of `amem model test`, if it was tested.
         is_current: the vault uses it.
         is_gone: its file or program is no longer there.
+        is_refused: the vault names it, but the user did not agree to it on this machine.
         problem: why it is not recommended, in words; empty if nothing speaks against it.
     """
 
@@ -74,6 +75,7 @@ class Choice:
     verdict: StoredVerdict | None = None
     is_current: bool = False
     is_gone: bool = False
+    is_refused: bool = False
     problem: str = ""
 
 
@@ -103,7 +105,7 @@ class Survey:
 
     @property
     def current(self) -> Choice:
-        """What the vault uses now."""
+        """What the vault's settings name now."""
         return next(choice for choice in self.choices if choice.is_current)
 
     @property
@@ -148,14 +150,33 @@ def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -
         expected = (*expected, own)
     machine = look_around(environment, expected)
     root = None if workspace is None else workspace.root
+    choices = _Choices(machine, settings, root, environment).all()
+    refusal = "" if workspace is None else _refusal(workspace)
+    if refusal:
+        choices = [
+            replace(choice, is_refused=True, problem=refusal) if choice.is_current else choice
+            for choice in choices
+        ]
     return Survey(
         machine,
         root=root,
         notes=0 if workspace is None else workspace.index.notes.count(),
         languages=() if workspace is None else _languages(workspace),
         encoder=settings.encoder_model,
-        choices=tuple(_in_order(_Choices(machine, settings, root, environment).all(), machine)),
+        choices=tuple(_in_order(choices, machine)),
     )
+
+
+def _refusal(workspace: Workspace) -> str:
+    """Why the vault's model is not asked, if the user of this machine did not agree to it."""
+    settings = workspace.settings
+    if settings.llm_backend not in ("openai", "ollama", "command"):
+        return ""
+    try:
+        open_model(settings, workspace.root, workspace.models.origin, workspace.environment)
+    except SettingsError as error:
+        return str(error)
+    return ""
 
 
 def _languages(workspace: Workspace) -> tuple[tuple[str, int], ...]:
@@ -372,7 +393,7 @@ def _may_be_recommended(choice: Choice) -> bool:
     if choice.is_current:
         # The user decided for it. A server that does not answer may do so tomorrow.
         is_unfit = choice.verdict is not None and choice.verdict.kind == "unfit"
-        return not (is_unfit or choice.is_gone)
+        return not (is_unfit or choice.is_gone or choice.is_refused)
     return choice.kind != "program" and not choice.problem and not choice.leaves
 
 

@@ -197,6 +197,32 @@ def test_what_model_use_takes_is_taken_too(here: Program, ollama: ChatServer) ->
     assert (kept["name"], kept["kind"], kept["in_use"]) == ("gpt", "other", True)
 
 
+@pytest.mark.parametrize(
+    ("backend", "model", "address"),
+    [
+        ("openai", "big", "https://models.example.org/v1"),
+        ("command", "claude -p --output-format json --max-turns 1", ""),
+    ],
+)
+def test_what_only_a_vault_from_elsewhere_names_is_not_in_use_until_it_is_chosen(
+    here: Program, backend: str, model: str, address: str
+) -> None:
+    put_program(here, "claude")
+    file = here.folder / "v" / ".amem" / "config.toml"
+    file.write_text(f'[llm]\nbackend = "{backend}"\nmodel = "{model}"\nbase_url = "{address}"\n')
+    seen = here("setup", "--json").json
+    assert "this vault's settings would" in seen["current"]["problem"]
+    assert seen["recommended"]["name"] == "none"
+    name = seen["current"]["name"]
+    before = config(here)
+    assert here("setup", "--model", name).code == 2
+    assert (config(here), consents(here)) == (before, "")
+    taken = here("setup", "--model", name, "--yes", "--json").json
+    assert (taken["name"], taken["kept"]) == (name, False)
+    assert (address or model) in consents(here)
+    assert here("setup", "--json").json["current"]["problem"] is None
+
+
 def test_a_model_is_tested_if_asked_for(here: Program, ollama: ChatServer) -> None:
     def good(body: dict[str, Any]) -> str:
         return good_answer_to(body["messages"][1]["content"], body["format"])
