@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Optional: a folder of ready-made wheels, so that llama-cpp-python need not be compiled.
 AMEM_WHEELS ?=
 # How llama-cpp-python is compiled where there is no wheel of it: without what amem does not use.
-CMAKE_ARGS ?= -DCMAKE_PROJECT_llama_cpp_INCLUDE='$(CURDIR)/packaging/llama_cpp.cmake'
+CMAKE_ARGS ?= -DCMAKE_PROJECT_llama_cpp_INCLUDE='$(CURDIR)/release/llama_cpp.cmake'
 export CMAKE_ARGS
 # How many tests at a time; most of them wait. Those with real models run alone.
 WORKERS ?= 3
