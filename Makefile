@@ -87,6 +87,7 @@ session: install
 
 man: install
 	$(BIN)/python -m tests.manual_pages
+	$(BIN)/python -m tests.completion_files
 
 clean:
 	rm -rf $(VENV) tests/node/node_modules .pytest_cache .mypy_cache .ruff_cache .coverage
