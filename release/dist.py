@@ -2,8 +2,8 @@
 
     make dist
 
-Both packages are built twice, the second time from the first sdist in another folder, and have to be
-the same byte for byte.
+Both packages are built twice, the second time from the first sdist in another folder, and have to
+be the same byte for byte.
 """
 
 from __future__ import annotations

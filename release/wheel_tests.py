@@ -2,9 +2,9 @@
 
     make test-wheel
 
-The tests run in a folder that has them and no source of amem, so that they cannot test anything but
-what is installed: all that are named with the oldest Python, those of the formats, the index and the
-search with the others.
+The tests run in a folder that has them and no source of amem, so that they cannot test anything
+but what is installed: all that are named with the oldest Python, those of the formats, the index
+and the search with the others.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Installed:
 
     def __call__(self, program: str, *words: str, place: Path | None = None) -> str:
         """Run a program of the environment; returns what it prints."""
-        command = [self.folder / "bin" / program, *words]
+        command = [str(self.folder / "bin" / program), *words]
         place = place or self.folder
         return subprocess.run(
             command, cwd=place, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
@@ -101,7 +101,7 @@ class Installed:
     def test(self, tree: Path, tests: list[str]) -> None:
         """Run tests of the tree with what is installed."""
         options = ["-m", "not models and not slow", "-n", "2", "--dist", "worksteal", "--no-header"]
-        command = [self.folder / "bin/python", "-m", "pytest", *options, *tests]
+        command = [str(self.folder / "bin/python"), "-m", "pytest", *options, *tests]
         subprocess.run(command, cwd=tree, env=self.environment, check=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from typer.completion import get_completion_script
+from typer._completion_shared import get_completion_script
 
 FOLDER = Path(__file__).parents[1] / "completions"
 
