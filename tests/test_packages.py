@@ -45,8 +45,11 @@ def fetched(folder: Path, *modules: Path, **variables: str) -> subprocess.Comple
         [sys.executable, "-S", "-c", FETCH, str(folder)],
         env={
             **os.environ,
-            **{"PYTHONPATH": path, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull},
-            **{"PIP_FIND_LINKS": "", **variables},
+            "PYTHONPATH": path,
+            "PIP_NO_INDEX": "1",
+            "PIP_CONFIG_FILE": os.devnull,
+            "PIP_FIND_LINKS": "",
+            **variables,
         },
         cwd=folder,
         capture_output=True,
