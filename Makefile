@@ -3,8 +3,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+RELEASE := $(VENV)-release
 # Optional: a folder of ready-made wheels, so that llama-cpp-python need not be compiled.
 AMEM_WHEELS ?=
+# How llama-cpp-python is compiled where there is no wheel of it: without what amem does not use.
+CMAKE_ARGS ?= -DCMAKE_PROJECT_llama_cpp_INCLUDE='$(CURDIR)/release/llama_cpp.cmake'
+export CMAKE_ARGS
 # How many tests at a time; most of them wait. Those with real models run alone.
 WORKERS ?= 3
 # How long, and which targets, for `make fuzz-native`; all where none is named.
@@ -12,7 +16,8 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
-.PHONY: install demo test test-all quick audit fuzz fuzz-native docs man session clean
+.PHONY: install demo test test-all quick audit fuzz fuzz-native docs man session \
+	dist lock test-wheel clean
 PYTEST = $(BIN)/python -m pytest
 AT_A_TIME = -n $(WORKERS) --dist worksteal
 QUICK_TESTS := tests/language tests/markdown tests/notes tests/journal tests/vault tests/index tests/search tests/analyzer \
@@ -84,6 +89,25 @@ session: install
 
 man: install
 	$(BIN)/python -m tests.manual_pages
+	$(BIN)/python -m tests.completion_files
+
+$(RELEASE)/.installed: release/requirements.txt
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+# What is published, into dist/: sdist and wheel, built twice alike, their digests, their components.
+dist: $(RELEASE)/.installed
+	$(RELEASE)/bin/python release/dist.py
+
+# The versions that an installation without extras has, with digests, for every Python and system.
+lock: $(RELEASE)/.installed
+	$(RELEASE)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.10 --generate-hashes \
+		--constraint constraints.txt --no-annotate --custom-compile-command "make lock" --upgrade -o requirements.lock
+
+# The wheel in an empty environment of each Python from 3.10 to 3.13 that is here.
+test-wheel: $(RELEASE)/.installed
+	$(RELEASE)/bin/python release/wheel_tests.py $(QUICK_TESTS)
 
 clean:
-	rm -rf $(VENV) tests/node/node_modules .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RELEASE) dist tests/node/node_modules .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from amem_cli.cli.config import AFTER_ENCODER
 from amem_cli.cli.session import Session, session_of
-from amem_cli.errors import EXIT_NOT_FOUND, AmemError, UsageError
+from amem_cli.errors import EXIT_NOT_FOUND, AmemError, ModelError, UsageError
 from amem_cli.settings import Settings, setting_keys
 from amem_cli.terminal.output import size
 
@@ -46,6 +46,7 @@ def list_models(
 
         amem model list
     """
+    from amem_cli.models.llama_cpp import check_library_loads
     from amem_cli.models.openai_server import expected_servers, running_servers
     from amem_cli.models.store import models_at_hand
     from amem_cli.terminal.models import models_document, models_text
@@ -58,6 +59,11 @@ def list_models(
         verdict = _verdict_line(settings)
         local = _said_to_be_local(settings, workspace.root)
     running = running_servers(expected_servers(os.environ)) if servers else []
+    fault = None
+    try:
+        check_library_loads()
+    except ModelError as error:
+        fault = error
     document = models_document(
         {
             "backend": settings.llm_backend,
@@ -70,6 +76,7 @@ def list_models(
         settings.encoder_model,
         shelf,
         running,
+        fault,
     )
     session.output.result(document, models_text(document))
 

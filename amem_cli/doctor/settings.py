@@ -200,6 +200,7 @@ def language_model_findings(
         # A server that the user of this machine did not choose is not contacted either.
         yield from_error(error)
         return
+    yield from _unused_library_findings()
     if model is None:
         return
     # Opening it has only checked the user's consent, and that a command's program is there; no
@@ -242,6 +243,16 @@ def _model_file_findings(settings: Settings) -> Iterator[Finding]:
             f"the model has {size} MB, but llm.memory_mb allows only {settings.llm_memory_mb}",
             f"amem config set llm.memory_mb {size * 2}",
         )
+
+
+def _unused_library_findings() -> Iterator[Finding]:
+    from amem_cli.models.llama_cpp import check_library
+
+    try:
+        check_library()
+    except ModelError as error:
+        hint = f"{error.hint}. Servers and programs as models do not need it."
+        yield Finding("", error.message, hint, severity="notice")
 
 
 def _unreachable(url: str) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.errors import ModelClosed, ModelError, extra_hint
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.gguf import MAGIC, sha256_of
 from amem_cli.models.http import FailureBreaker
 from amem_cli.models.ports import ModelAnswer, ModelRequest
@@ -26,6 +27,7 @@ from amem_cli.models.reply_schema import to_gbnf
 
 MAX_LINE_BYTES = 4 * 2**20
 END_SECONDS = 1.0
+LOAD_SECONDS = 60.0
 
 # What a program needs to start and find its libraries. No keys, tokens or proxies.
 PASSED_ON = (
@@ -42,6 +44,14 @@ ADDED = {
 }
 
 
+# What a child looks through first for modules, and must not be a vault.
+_PLACE = Path(__file__).resolve().parents[2]
+
+
+def _environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in PASSED_ON.split() if name in os.environ} | ADDED
+
+
 class ChildFailed(Exception):
     """The child crashed, did not answer in time, or sent something that is no answer."""
 
@@ -51,15 +61,13 @@ class JsonLineChild:
 
     def __init__(self, module: str) -> None:
         """Start `python -m module`."""
-        # The module is looked for in the working directory first, which must not be a vault.
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=Path(__file__).resolve().parents[2],
-            env={name: os.environ[name] for name in PASSED_ON.split() if name in os.environ}
-            | ADDED,
+            cwd=_PLACE,
+            env=_environment(),
             start_new_session=sys.platform != "win32",
             creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),
         )
@@ -131,10 +139,14 @@ class JsonLineChild:
         except subprocess.TimeoutExpired:
             self.kill()
             return "closed its output and was ended"
-        if status >= 0:
-            return f"ended with status {status}"
-        names = {number.value: number.name for number in signal.Signals}
-        return f"was ended by {names.get(-status, f'signal {-status}')}"
+        return _ended(status)
+
+
+def _ended(status: int) -> str:
+    if status >= 0:
+        return f"ended with status {status}"
+    names = {number.value: number.name for number in signal.Signals}
+    return f"was ended by {names.get(-status, f'signal {-status}')}"
 
 
 WORKER_MODULE = "amem_cli.models.llama_cpp_worker"
@@ -249,7 +261,12 @@ class LlamaCppModel:
         check_library()
         child = JsonLineChild(WORKER_MODULE)
         self._child = child
-        reply = self._exchange(child, self._settings, self._start_seconds)
+        try:
+            reply = self._exchange(child, self._settings, self._start_seconds)
+        except ModelError:
+            # If the library does not load at all, that is the reason, and has another remedy.
+            check_library_loads()
+            raise
         if reply.get("ready") is not True:
             self._end_child()
             self._breaker.failed()
@@ -312,6 +329,32 @@ def check_library() -> None:
         raise ModelError(
             "GGUF models need llama-cpp-python, which is not installed", hint=extra_hint("local")
         )
+
+
+def check_library_loads() -> None:
+    """Raise `ModelError` unless what runs GGUF files is installed and can be loaded.
+
+    Another process loads it: native code that was built for another processor ends its process.
+    """
+    check_library()
+    command = [sys.executable, "-c", "import llama_cpp"]
+    try:
+        done = subprocess.run(
+            command, cwd=_PLACE, env=_environment(), capture_output=True, timeout=LOAD_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        reason = f"it takes more than {LOAD_SECONDS:.0f} s to load"
+    else:
+        if not done.returncode:
+            return
+        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        # A Python that is ended by a signal has not said why.
+        said = on_one_line(last)[:300] if done.returncode == 1 else ""
+        reason = said or f"a process that loads it {_ended(done.returncode)}"
+    raise ModelError(
+        f"GGUF models need llama-cpp-python, which is installed but does not load: {reason}",
+        hint="pip install --force-reinstall --no-cache-dir --no-deps llama-cpp-python",
+    )
 
 
 def bundled_model() -> Path:

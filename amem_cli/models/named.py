@@ -71,9 +71,9 @@ def settings_of_model(
             raise UsageError("a command has no address", hint="Leave --base-url out.")
         return _settings("command", name)
     if name == "bundled":
-        from amem_cli.models.llama_cpp import bundled_model, check_library
+        from amem_cli.models.llama_cpp import bundled_model, check_library_loads
 
-        check_library()
+        check_library_loads()
         bundled_model()
         return _settings("llama.cpp")
     if backend in ("openai", "ollama") or base_url:
@@ -104,7 +104,7 @@ def _settings(backend: str, model: str = "", url: str = "", sha256: str = "") ->
 
 
 def _local(name: str, store: ModelStore, progress: Transferred) -> dict[str, str] | None:
-    from amem_cli.models.llama_cpp import check_library, check_model_file
+    from amem_cli.models.llama_cpp import check_library_loads, check_model_file
 
     path = Path(name).expanduser()
     pulled = store.find(name) if path.name == name else None
@@ -117,7 +117,7 @@ def _local(name: str, store: ModelStore, progress: Transferred) -> dict[str, str
         path, known = pulled.path, pulled.sha256
     else:
         return None
-    check_library()
+    check_library_loads()
     check_model_file(path)
     digest = known or sha256_of(path, partial(progress, "checking"))
     return _settings("llama.cpp", str(path), "", digest)

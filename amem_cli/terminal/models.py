@@ -12,6 +12,7 @@ from amem_cli.terminal.output import Styled, plural, size
 from amem_cli.terminal.progress import span
 
 if TYPE_CHECKING:
+    from amem_cli.errors import ModelError
     from amem_cli.memory.trial import ModelReport
     from amem_cli.memory.trust import Figures, Share
     from amem_cli.models.openai_server import LocalServer
@@ -26,8 +27,13 @@ def models_document(
     encoder: str,
     shelf: Sequence[AvailableModel],
     servers: Sequence[LocalServer],
+    gguf_fault: ModelError | None,
 ) -> dict[str, Any]:
-    """What `model list` prints."""
+    """What `model list` prints.
+
+    Args:
+        gguf_fault: why GGUF files cannot run here, None if they can.
+    """
     return {
         "language_model": language_model,
         "encoder": encoder,
@@ -41,6 +47,11 @@ def models_document(
             }
             for each in shelf
         ],
+        "gguf": {
+            "usable": gguf_fault is None,
+            "problem": gguf_fault and gguf_fault.message,
+            "hint": gguf_fault and gguf_fault.hint,
+        },
         "servers": [
             {
                 **_part(each, "kind", "backend"),
@@ -93,6 +104,8 @@ def models_text(document: dict[str, Any]) -> str:
         benchmark = f"; {each['benchmark']}" if each["benchmark"] else ""
         facts = f"{each['origin']}, {size(each['bytes'], 1)}{memory}{benchmark}"
         lines.append(f"{mark} {each['role']:<15} {each['name']}  ({facts})")
+    if not document["gguf"]["usable"]:
+        lines += ["", f"! {document['gguf']['problem']}", f"  {document['gguf']['hint']}"]
     if document["servers"]:
         lines += ["", "servers on this machine"]
         for each in document["servers"]:
