@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import SettingsError, UsageError
+from amem_cli.system.files import PLAIN, move_over
 
 if TYPE_CHECKING:
     from amem_cli.terminal.output import Output
@@ -115,7 +116,7 @@ def _write(path: Path, pieces: Iterable[str | bytes]) -> None:
     # If the user named a link, it must stay one: replace what it leads to.
     target = path.resolve()
     temporary = _temporary(target)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN
     handle = os.open(temporary, flags, 0o666)
     try:
         if status is not None:
@@ -123,7 +124,7 @@ def _write(path: Path, pieces: Iterable[str | bytes]) -> None:
             with suppress(OSError):
                 temporary.chmod(stat.S_IMODE(status.st_mode))
         _write_pieces(handle, pieces, durable=True)
-        temporary.replace(target)
+        move_over(temporary, target)
     except BaseException:
         # Also after Ctrl-C, a half-written file must not stay.
         with suppress(OSError):

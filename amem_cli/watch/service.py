@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amem_cli.errors import SettingsError
+from amem_cli.system.files import move_over
+from amem_cli.system.processes import user_id
 from amem_cli.vault.dir_handle import read_own_file
 from amem_cli.watch.worker import NICENESS
 
@@ -98,7 +100,7 @@ def install(
         try:
             service.file.parent.mkdir(parents=True, exist_ok=True)
             temporary.write_bytes(service.content)
-            temporary.replace(service.file)
+            move_over(temporary, service.file)
         except OSError as error:
             raise _cannot_write(service.file, error) from None
     runs = _runs(service, environment)
@@ -229,7 +231,7 @@ def _launchd(
     }
     start, rest = plistlib.dumps(agent, sort_keys=False).split(b"<plist", 1)
     file = library / "LaunchAgents" / f"{label}.plist"
-    domain = f"gui/{os.getuid()}" if hasattr(os, "getuid") else "gui"
+    domain = f"gui/{user_id()}"
     load = ("launchctl", "bootstrap", domain, str(file))
     unload = ("launchctl", "bootout", f"{domain}/{label}")
     return _Service(
