@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import SettingsError, UsageError
+from amem_cli.system.command_lines import EDITOR, split
 from amem_cli.system.files import PLAIN, move_over
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ def read_input(path: Path) -> bytes:
 
 def open_in_editor(path: Path) -> None:
     """Open a file in `$VISUAL` or `$EDITOR` and wait until it is closed."""
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
     if not command:
         raise SettingsError("no editor is set", hint="Set EDITOR, for example: export EDITOR=vim")
     try:
-        words = shlex.split(command)
+        words = split(command)
         code = subprocess.run([*words, str(path)], check=False).returncode
     except (OSError, ValueError) as error:
         raise SettingsError(f"cannot start {command!r}: {error}", hint="Check EDITOR.") from None

@@ -40,7 +40,7 @@ from amem_cli.errors import (
 from amem_cli.language.safe_text import redacted
 from amem_cli.settings import user_state_folder
 from amem_cli.system.signals import ENDING, refuse_interrupts
-from amem_cli.terminal.output import Output, silence
+from amem_cli.terminal.output import PLAINLY, Output, silence
 
 _ENDING = (signal.SIG_DFL, signal.default_int_handler)
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -378,7 +378,7 @@ def _open_closed_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             # Otherwise a title that the terminal cannot show would end the command in a traceback.
-            reconfigure(errors="backslashreplace")
+            reconfigure(errors=PLAINLY)
 
 
 def _finished(code: int) -> int:
