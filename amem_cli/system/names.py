@@ -35,8 +35,12 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     # Folding case can take apart what was composed.
-    composed = unicodedata.normalize("NFC", text)
-    return unicodedata.normalize("NFC", composed.casefold())
+    return composed(composed(text).casefold())
+
+
+def composed(text: str) -> str:
+    """A name with its accents in the form that most systems give them."""
+    return unicodedata.normalize("NFC", text)
 
 
 def folds_names(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, W
 from amem_cli.notes.names import conflict_copy, with_suffix
 from amem_cli.settings import STATE_FOLDER
 from amem_cli.system.files import NO_WAIT, inode_of
-from amem_cli.system.names import folded, folds_names, is_possible_here
+from amem_cli.system.names import composed, folded, folds_names, is_possible_here
 from amem_cli.vault.dir_handle import OpenFolder, own_files
 from amem_cli.vault.file_state import FileContent, FileState
 from amem_cli.vault.safe_write import (
@@ -264,8 +264,9 @@ class VaultFolder:
             *folders, last = PurePosixPath(path).parts
             for name in (*folders, last):
                 with opened.entries() as entries:
-                    names = {entry.name for entry in entries}
-                if name not in names and any(folded(each) == folded(name) for each in names):
+                    same = [composed(e.name) for e in entries if folded(e.name) == folded(name)]
+                # A disk may have given accents another form, which is not another name.
+                if same and composed(name) not in same:
                     return False
                 if name is not last:
                     opened.enter(name)
