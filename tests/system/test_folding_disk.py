@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -23,10 +24,24 @@ from tests.faults.test_names import TITLES
 from tests.system.folding_disk import FoldingDisk
 from tests.vaults import open_vault, write_note
 
+# The disks of Windows and macOS do so by themselves.
+# Windows tells the forms of accents apart.
+TWINS = ("ÉTÉ.md", "été.md") if sys.platform == "win32" else ("été.md", "e\u0301TE\u0301.md")
+DISKS = ["real"] if sys.platform in ("win32", "darwin") else ["as given", "decomposed"]
 
-@pytest.fixture(params=["as given", "decomposed"], autouse=True)
+
+@pytest.fixture(params=DISKS, autouse=True)
 def disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    FoldingDisk(tmp_path, decomposes=request.param == "decomposed").install(monkeypatch)
+    if request.param != "real":
+        FoldingDisk(tmp_path, decomposes=request.param == "decomposed").install(monkeypatch)
+    else:
+        (tmp_path / "probe").touch()
+        (tmp_path / "probe").rename(tmp_path / "PROBE")
+        renamed = [path.name for path in tmp_path.iterdir()] == ["PROBE"]
+        (tmp_path / "PROBE").unlink(missing_ok=True)
+        # Wine leaves a name as it is, and some disks tell case apart.
+        if not renamed or not tmp_path.with_name(tmp_path.name.swapcase()).exists():
+            pytest.skip("no disk that folds names and renames them in case")
 
 
 def listed(folder: Path) -> list[str]:
@@ -43,7 +58,8 @@ def note_at(ports: VaultPorts, path: str) -> NoteSummary:
 
 def test_the_disk_folds_names(tmp_path: Path) -> None:
     (tmp_path / "Été.md").write_text("x")
-    assert (tmp_path / "e\u0301TE\u0301.md").read_text() == "x"
+    for twin in TWINS:
+        assert (tmp_path / twin).read_text() == "x"
     with pytest.raises(FileExistsError):
         (tmp_path / "été.md").open("x")
     assert listed(tmp_path) == ["Été.md"]
@@ -73,7 +89,7 @@ def test_a_new_note_can_be_changed_at_once(tmp_path: Path) -> None:
 def test_a_new_note_replaces_no_twin(tmp_path: Path) -> None:
     vault = VaultFolder(tmp_path)
     vault.write("Été.md", b"mine", expected=None)
-    for twin in ("été.md", "E\u0301te\u0301.md"):
+    for twin in TWINS:
         with pytest.raises(FileExistsError):
             vault.write(twin, b"theirs", expected=None)
     vault.write("Other.md", b"other", expected=None)
