@@ -95,7 +95,7 @@ def place_findings(root: Path, mounts: Mapping[str, str] | None = None) -> Itera
         yield Finding("", message, hint, severity="notice")
 
 
-def watch_findings(folders: int, proc: Path = Path("/proc")) -> Iterator[Finding]:
+def watch_findings(folders: int, proc: Path = inotify.PROC) -> Iterator[Finding]:
     """Whether the system lets `amem watch` watch all folders of the vault."""
     most = inotify.limit("max_user_watches", proc)
     if most is not None and folders >= most:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from amem_cli.system.processes import user_id
 
-_PROC = Path("/proc")
+PROC = Path("/proc")
 
 
-def watched_folders(proc: Path = _PROC) -> int | None:
+def watched_folders(proc: Path = PROC) -> int | None:
     """How many folders this process watches, by the kernel; None without inotify."""
     total, found = 0, False
     with suppress(OSError):
@@ -24,7 +24,7 @@ def watched_folders(proc: Path = _PROC) -> int | None:
     return total if found else None
 
 
-def limit(name: str, proc: Path = _PROC) -> int | None:
+def limit(name: str, proc: Path = PROC) -> int | None:
     """The system's limit of this name, such as `max_user_watches`; None if it has none."""
     try:
         return int((proc / "sys/fs/inotify" / name).read_text(encoding="ascii"))
@@ -32,7 +32,7 @@ def limit(name: str, proc: Path = _PROC) -> int | None:
         return None
 
 
-def instances_in_use(proc: Path = _PROC) -> int:
+def instances_in_use(proc: Path = PROC) -> int:
     """How many inotify instances the user's processes hold, as far as they are visible."""
     count, user = 0, user_id()
     for process in proc.glob("[0-9]*"):
