@@ -400,7 +400,7 @@ steps = st.lists(
 def test_whatever_happens_to_two_notes_a_suggestion_stands_or_is_settled(
     taken: list[tuple[str, str, str]],
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         states = States(Path(folder))
         for step, one, other in taken:
             if one == other or ({one, other} & states.gone and step != "undo"):
