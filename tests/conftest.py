@@ -95,7 +95,9 @@ class Program:
     forked: bool = True
 
     def __call__(self, *arguments: str, stdin: str | None = None, **variables: str) -> Answer:
-        environment = {**os.environ, **self.environment, **variables}
+        # A pipe on Windows has the encoding of the system's language.
+        told = {"PYTHONIOENCODING": "utf-8"} if sys.platform == "win32" else {}
+        environment = {**os.environ, **told, **self.environment, **variables}
         if self.forked and AVAILABLE and fork_server().runs(environment):
             return Answer(
                 *fork_server().run(arguments, self.folder, environment, stdin or "", PATIENCE)
