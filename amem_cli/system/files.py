@@ -33,7 +33,7 @@ def is_held(error: OSError) -> bool:
     return getattr(error, "winerror", None) in _HELD_CODES
 
 
-def patiently(call: Callable[[], T], seconds: float = HELD_SECONDS) -> T:
+def patiently(call: Callable[[], T]) -> T:
     """Make a call again while another program holds the file, for a bounded time.
 
     Windows neither replaces nor deletes a file that is open elsewhere; other systems do both.
@@ -41,7 +41,7 @@ def patiently(call: Callable[[], T], seconds: float = HELD_SECONDS) -> T:
     Raises:
         OSError: the last refusal.
     """
-    until = time.monotonic() + seconds
+    until = time.monotonic() + HELD_SECONDS
     pause = _FIRST_PAUSE_S
     while True:
         try:
