@@ -25,6 +25,9 @@ _FIRST_PAUSE_S = 0.01
 # Access denied, sharing violation, lock violation, user-mapped section open.
 _HELD_CODES = (5, 32, 33, 1224)
 
+# The tag of a folder that leads to another one (IO_REPARSE_TAG_MOUNT_POINT).
+_JUNCTION = 0xA0000003
+
 T = TypeVar("T")
 
 
@@ -56,6 +59,20 @@ def patiently(call: Callable[[], T]) -> T:
 def move_over(source: Path, target: Path) -> None:
     """Give a file the name of another, which is gone; waits for who holds that one open."""
     patiently(lambda: source.replace(target))
+
+
+def is_link(status: os.stat_result) -> bool:
+    """Whether a name leads elsewhere, by `os.lstat`: a symbolic link, a junction of Windows."""
+    tag = getattr(status, "st_reparse_tag", 0)
+    return stat.S_ISLNK(status.st_mode) or tag == _JUNCTION
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder and not a link to one."""
+    if not entry.is_dir(follow_symlinks=False):
+        return False
+    # Windows gives this with the listing; elsewhere it would be a call for each folder.
+    return sys.platform != "win32" or not is_link(entry.stat(follow_symlinks=False))
 
 
 def inode_of(status: os.stat_result) -> int:

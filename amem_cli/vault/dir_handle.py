@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.errors import SettingsError
-from amem_cli.system.files import FOLDER, NO_LINK, NO_WAIT, PLAIN, patiently
+from amem_cli.system.files import FOLDER, NO_LINK, NO_WAIT, PLAIN, is_link, patiently
 from amem_cli.system.names import folded
 
 _BY_HANDLE = (
@@ -82,9 +82,9 @@ class OpenFolder:
         self._handle, self._path = handle, self._path / name
 
     def is_link(self, name: str) -> bool:
-        """True if the name is a symbolic link's."""
+        """True if the name leads elsewhere."""
         try:
-            return stat.S_ISLNK(self.lstat(name).st_mode)
+            return is_link(self.lstat(name))
         except FileNotFoundError:
             return False
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
 from amem_cli.notes.names import conflict_copy, with_suffix
 from amem_cli.settings import STATE_FOLDER
-from amem_cli.system.files import NO_WAIT, inode_of
+from amem_cli.system.files import NO_WAIT, inode_of, is_folder
 from amem_cli.system.names import composed, folded, folds_names, is_possible_here
 from amem_cli.vault.dir_handle import OpenFolder, own_files
 from amem_cli.vault.file_state import FileContent, FileState
@@ -194,7 +194,7 @@ class VaultFolder:
         # Folders that are left out are not entered, so nothing in them comes here.
         if self._excluded and self.is_excluded(path):
             return
-        if entry.is_dir(follow_symlinks=False):
+        if is_folder(entry):
             folders.append(path)
         elif name.endswith(NOTE_SUFFIX):
             state = self._entry_state(entry, path, problems)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from amem_cli.errors import NoteInUse
+from amem_cli.system.files import is_link
 from amem_cli.vault import dir_handle
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import VaultFolder
@@ -70,6 +73,18 @@ def test_a_disk_without_hard_links_names_a_new_file_too(
     folder.name_own("new", "n.md")
     assert (tmp_path / "n.md").read_bytes() == b"new"
     assert not (tmp_path / "new").exists()
+
+
+def test_a_junction_of_windows_is_a_link() -> None:
+    class Status:
+        st_mode = stat.S_IFDIR | 0o777
+        st_reparse_tag = 0xA0000003
+
+    status: Any = Status()
+    assert is_link(status)
+    # The folders that OneDrive fills when they are opened have another tag.
+    Status.st_reparse_tag = 0x9000001A
+    assert not is_link(status)
 
 
 class Holder:
