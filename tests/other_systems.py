@@ -23,6 +23,7 @@ NOT_ON_WINDOWS = {
     # An editor that does not try again fails while amem reads the note, for a millisecond.
     "tests/vault/test_vault_folder.py::test_no_save_of_an_editor": "replaces files that are open",
     "tests/cli/test_unchanged.py::": "runs git",
+    "tests/cli/test_usage.py::test_add_tells_that_the_note_is_saved": "sends signals",
 }
 # Their parameters or imports are of POSIX.
 NOT_READ_ON_WINDOWS = ["index/test_re_embedding.py"]

@@ -23,7 +23,7 @@ from pathlib import Path
 from amem_cli.errors import Problem, SettingsError
 from amem_cli.markdown.links import normalise_tag
 from amem_cli.notes.creation_date import FirstCommit
-from amem_cli.system.files import NO_LINK, NO_WAIT, PLAIN, is_folder
+from amem_cli.system.files import NO_LINK, NO_WAIT, PLAIN, is_junction
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import odd_name, shown_path
 
@@ -124,7 +124,7 @@ class SourceFolder:
                     continue
                 if entry.is_symlink():
                     self._leave_out(path, "is a symbolic link and was left out")
-                elif is_folder(entry):
+                elif entry.is_dir(follow_symlinks=False) and not is_junction(entry):
                     if self.left_out is None or Path(entry.path) != self.left_out:
                         waiting.append((path, depth + 1))
                 elif not entry.is_file(follow_symlinks=False):

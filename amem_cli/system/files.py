@@ -16,6 +16,8 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 # A pipe without a writer is not waited for.
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 FOLDER = getattr(os, "O_DIRECTORY", 0)
+# Windows lists folders without inodes, so they cannot tell files apart there.
+LISTS_INODES = sys.platform != "win32"
 # As bytes, and not for programs that are started.
 PLAIN = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -44,13 +46,15 @@ def patiently(call: Callable[[], T]) -> T:
     Raises:
         OSError: the last refusal.
     """
-    until = time.monotonic() + HELD_SECONDS
+    until = 0.0
     pause = _FIRST_PAUSE_S
     while True:
         try:
             return call()
         except OSError as error:
-            if not is_held(error) or time.monotonic() > until:
+            now = time.monotonic()
+            until = until or now + HELD_SECONDS
+            if not is_held(error) or now > until:
                 raise
         time.sleep(pause)
         pause *= 2
@@ -67,17 +71,9 @@ def is_link(status: os.stat_result) -> bool:
     return stat.S_ISLNK(status.st_mode) or tag == _JUNCTION
 
 
-def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a folder and not a link to one."""
-    if not entry.is_dir(follow_symlinks=False):
-        return False
-    # Windows gives this with the listing; elsewhere it would be a call for each folder.
-    return sys.platform != "win32" or not is_link(entry.stat(follow_symlinks=False))
-
-
-def inode_of(status: os.stat_result) -> int:
-    """What tells a file from another that took its name; 0 on Windows, which lists no inodes."""
-    return 0 if sys.platform == "win32" else status.st_ino
+def is_junction(entry: os.DirEntry[str]) -> bool:
+    """Whether a folder of a listing leads elsewhere, as only folders of Windows may."""
+    return sys.platform == "win32" and is_link(entry.stat(follow_symlinks=False))
 
 
 def take_attributes(new: int, old: int) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
 from amem_cli.notes.names import conflict_copy, with_suffix
 from amem_cli.settings import STATE_FOLDER
-from amem_cli.system.files import NO_WAIT, inode_of, is_folder
+from amem_cli.system.files import LISTS_INODES, NO_WAIT, is_junction
 from amem_cli.system.names import composed, folded, folds_names, is_possible_here
 from amem_cli.vault.dir_handle import OpenFolder, own_files
 from amem_cli.vault.file_state import FileContent, FileState
@@ -74,8 +74,8 @@ def odd_name(path: str) -> Problem | None:
 
 def file_state(path: str, status: os.stat_result) -> FileState:
     """What the program remembers of a file to see whether it changed."""
-    times = status.st_mtime_ns, status.st_ctime_ns
-    return FileState(path, status.st_size, *times, inode_of(status))
+    inode = status.st_ino if LISTS_INODES else 0
+    return FileState(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, inode)
 
 
 NOTE_SUFFIX = ".md"
@@ -98,13 +98,14 @@ class VaultFolder:
 
     def is_excluded(self, path: str) -> bool:
         """True for a path in a folder that the settings leave out."""
-        if not self._excluded:
-            return False
         path = self._as_compared(path)
         return any(
-            path == folder or path.startswith(folder + "/")
-            for folder in map(self._as_compared, self._excluded)
+            path == folder or path.startswith(folder + "/") for folder in self._excluded_as_compared
         )
+
+    @cached_property
+    def _excluded_as_compared(self) -> frozenset[str]:
+        return frozenset(map(self._as_compared, self._excluded))
 
     @cached_property
     def _folds(self) -> bool:
@@ -192,10 +193,11 @@ class VaultFolder:
                 self._rescue(opened, entry, path, problems)
             return
         # Folders that are left out are not entered, so nothing in them comes here.
-        if self._excluded and self.is_excluded(path):
+        if (folded(path) if self._folds else path) in self._excluded_as_compared:
             return
-        if is_folder(entry):
-            folders.append(path)
+        if entry.is_dir(follow_symlinks=False):
+            if not is_junction(entry):
+                folders.append(path)
         elif name.endswith(NOTE_SUFFIX):
             state = self._entry_state(entry, path, problems)
             if state is not None:
