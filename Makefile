@@ -20,7 +20,7 @@ FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 	dist lock test-wheel clean
 PYTEST = $(BIN)/python -m pytest
 AT_A_TIME = -n $(WORKERS) --dist worksteal
-QUICK_TESTS := tests/language tests/markdown tests/notes tests/journal tests/vault tests/index tests/search tests/analyzer \
+QUICK_TESTS := tests/system tests/language tests/markdown tests/notes tests/journal tests/vault tests/index tests/search tests/analyzer \
 	tests/memory tests/editing tests/ask tests/graph tests/contracts tests/fuzz tests/cli/test_usage.py tests/cli/test_unchanged.py
 NODE_TOOLS := tests/node/node_modules/.installed
 
@@ -40,6 +40,8 @@ define STATIC_CHECKS
 $(BIN)/ruff check .
 $(BIN)/ruff format --check .
 $(BIN)/mypy
+$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 amem_cli
+$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin amem_cli
 $(BIN)/lint-imports
 endef
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.errors import NotFoundError, NoVault, SettingsError
+from amem_cli.system.files import move_over
 
 CONFIG_NAME = "config.toml"
 ENVIRONMENT_PREFIX = "AMEM_"
@@ -398,7 +399,7 @@ def write_state(path: Path, document: object) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
-        temporary.replace(path)
+        move_over(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()

@@ -16,8 +16,16 @@ import pytest
 
 from tests.fork_server import AVAILABLE, TOP, fork_server
 from tests.hypothesis_profiles import load_profile
+from tests.other_systems import NOT_READ_ON_WINDOWS, mark_tests, write_text_as_on_linux
 
 load_profile()
+write_text_as_on_linux()
+collect_ignore = NOT_READ_ON_WINDOWS if sys.platform == "win32" else []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_tests(items)
+
 
 # Only a command that hangs takes so many seconds.
 PATIENCE = 300.0
@@ -87,7 +95,9 @@ class Program:
     forked: bool = True
 
     def __call__(self, *arguments: str, stdin: str | None = None, **variables: str) -> Answer:
-        environment = {**os.environ, **self.environment, **variables}
+        # A pipe on Windows has the encoding of the system's language.
+        told = {"PYTHONIOENCODING": "utf-8"} if sys.platform == "win32" else {}
+        environment = {**os.environ, **told, **self.environment, **variables}
         if self.forked and AVAILABLE and fork_server().runs(environment):
             return Answer(
                 *fork_server().run(arguments, self.folder, environment, stdin or "", PATIENCE)

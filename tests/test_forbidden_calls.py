@@ -78,6 +78,7 @@ MAY_WRITE = {
     "exchange/source_records.py": "a temporary copy of another program's database",
     "models/encoder_files.py": "what is known of an export, in the user's cache",
     "models/store.py": "fetched models and their digests, in the user's data folder",
+    "system/files.py": "gives a file the name of another, for the modules that are listed here",
     "vault/dir_handle.py": "the calls that atomic_write writes, exchanges and deletes by",
     "settings.py": "consents and verdicts on models, in the user's state folder",
     "doctor/reading.py": "a temporary copy of the index, to look at without changing it",
@@ -102,7 +103,7 @@ _WRITING_CALLS = frozenset(
         "tempfile": "mkstemp mkdtemp NamedTemporaryFile TemporaryDirectory TemporaryFile",
     }.items()
     for name in names.split()
-)
+) | {"amem_cli.system.files.move_over"}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import shlex
 import shutil
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from typer import Option
 
 from amem_cli.cli.session import LlmOption, session_of
 from amem_cli.data import table
+from amem_cli.system.command_lines import joined
 from amem_cli.terminal.output import Console, PlainConsole, Styled, plural
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _next_steps(console: Console, kept: Path | None) -> None:
     if kept is None:
         look = (f"{name} demo --keep ~/amem-demo", "the same vault, to look at later")
     else:
-        look = (f"cd {shlex.quote(str(kept))}", "this vault; Obsidian opens it as it is")
+        look = (joined(["cd", str(kept)]), "this vault; Obsidian opens it as it is")
     steps = (
         look,
         (f"{name} init ~/notes", "a vault of your own, with sample notes"),

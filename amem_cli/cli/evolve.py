@@ -16,6 +16,7 @@ from amem_cli.errors import (
     UsageError,
 )
 from amem_cli.language.safe_text import on_one_line
+from amem_cli.system.command_lines import joined
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
@@ -105,7 +106,6 @@ def _agreed(
 
 def _say_what_is_left(session: Session, index: MemoryIndex) -> None:
     """What amem does not do unasked, though nothing is pending, and how to ask for it."""
-    import shlex
 
     from amem_cli.editing.history import taken_back
 
@@ -113,7 +113,7 @@ def _say_what_is_left(session: Session, index: MemoryIndex) -> None:
     if unprocessed := len(index.queue.unprocessed()):
         session.output.notice(f"{plural(unprocessed, 'note')} never processed: amem evolve --all")
     if back := taken_back(index):
-        named = " ".join(shlex.quote(on_one_line(path)) for path in back[:MOST_NAMED])
+        named = joined([on_one_line(path) for path in back[:MOST_NAMED]])
         more = f" … and {len(back) - MOST_NAMED} more" if len(back) > MOST_NAMED else ""
         session.output.notice(
             f"to have made again what you took back: amem evolve --again {named}{more}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 import subprocess
 import sys
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import SettingsError, UsageError
+from amem_cli.system.command_lines import EDITOR, split
+from amem_cli.system.files import PLAIN, move_over
 
 if TYPE_CHECKING:
     from amem_cli.terminal.output import Output
@@ -58,11 +59,11 @@ def read_input(path: Path) -> bytes:
 
 def open_in_editor(path: Path) -> None:
     """Open a file in `$VISUAL` or `$EDITOR` and wait until it is closed."""
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
     if not command:
         raise SettingsError("no editor is set", hint="Set EDITOR, for example: export EDITOR=vim")
     try:
-        words = shlex.split(command)
+        words = split(command)
         code = subprocess.run([*words, str(path)], check=False).returncode
     except (OSError, ValueError) as error:
         raise SettingsError(f"cannot start {command!r}: {error}", hint="Check EDITOR.") from None
@@ -115,7 +116,7 @@ def _write(path: Path, pieces: Iterable[str | bytes]) -> None:
     # If the user named a link, it must stay one: replace what it leads to.
     target = path.resolve()
     temporary = _temporary(target)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN
     handle = os.open(temporary, flags, 0o666)
     try:
         if status is not None:
@@ -123,7 +124,7 @@ def _write(path: Path, pieces: Iterable[str | bytes]) -> None:
             with suppress(OSError):
                 temporary.chmod(stat.S_IMODE(status.st_mode))
         _write_pieces(handle, pieces, durable=True)
-        temporary.replace(target)
+        move_over(temporary, target)
     except BaseException:
         # Also after Ctrl-C, a half-written file must not stay.
         with suppress(OSError):

@@ -39,7 +39,8 @@ from amem_cli.errors import (
 )
 from amem_cli.language.safe_text import redacted
 from amem_cli.settings import user_state_folder
-from amem_cli.terminal.output import Output, silence
+from amem_cli.system.signals import ENDING, refuse_interrupts
+from amem_cli.terminal.output import PLAINLY, Output, silence
 
 _ENDING = (signal.SIG_DFL, signal.default_int_handler)
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -52,7 +53,7 @@ def end_on_signals() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     atexit.register(_keep_exit_code)
-    for number in _numbers():
+    for number in ENDING:
         # nohup ignores SIGHUP, and that must stay.
         if signal.getsignal(number) in _ENDING:
             signal.signal(number, _interrupt)
@@ -74,7 +75,7 @@ def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
 
     mine = threading.current_thread() is threading.main_thread()
     # Only replace handlers of this program: what nohup ignores must stay ignored.
-    numbers = [number for number in _numbers() if mine and signal.getsignal(number) is _interrupt]
+    numbers = [number for number in ENDING if mine and signal.getsignal(number) is _interrupt]
     for number in numbers:
         signal.signal(number, end)
     try:
@@ -98,8 +99,8 @@ def _keep_exit_code() -> None:
 
     Libraries that generate classes call `exec`, so the exit code would be lost.
     """
-    if _received and hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if _received:
+        refuse_interrupts()
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -107,11 +108,6 @@ def _interrupt(number: int, frame: object) -> None:
     # A second signal ends the process even if cleaning up takes long.
     signal.signal(number, end_at_once)
     raise KeyboardInterrupt
-
-
-def _numbers() -> list[Any]:
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 
 # In the order of `amem --help`: the module with a function (or group) of this name, with an
@@ -383,7 +379,7 @@ def _open_closed_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             # Otherwise a title that the terminal cannot show would end the command in a traceback.
-            reconfigure(errors="backslashreplace")
+            reconfigure(errors=PLAINLY)
 
 
 def _finished(code: int) -> int:

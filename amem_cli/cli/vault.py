@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from contextlib import closing
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from typer import Argument, Option
 
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import UsageError
+from amem_cli.system.command_lines import joined
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def init(
         from amem_cli.cli.setup import offer
 
         offer(session, root)
-    text = f"next: cd {shlex.quote(str(root))} && {first}"
+    go = joined(["cd", str(root)])
+    text = f"next: {go} && {first}"
     if adopt and notes:
         these = "this note" if notes == 1 else f"these {notes:,} notes"
         text += (

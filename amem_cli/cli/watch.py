@@ -17,6 +17,7 @@ from typer import Option
 
 from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.errors import AmemError, UsageError
+from amem_cli.system.signals import ENDING
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
@@ -299,8 +300,7 @@ def _stop_on_signals(watch: Watch, reporter: _Reporter) -> None:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
+    for number in ENDING:
         # nohup ignores SIGHUP, and that must stay.
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)

@@ -15,6 +15,7 @@ from amem_cli.doctor.finding import Finding, Fix
 from amem_cli.errors import SettingsError
 from amem_cli.language.safe_text import holds_secret
 from amem_cli.notes.names import conflict_copy
+from amem_cli.system.processes import user_id
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import NOTE_SUFFIX
 from amem_cli.vault.safe_write import TEMPORARY_PREFIX, is_abandoned
@@ -85,7 +86,7 @@ def user_findings(state: Path, settings_file: Path) -> Iterator[Finding]:
         return
     files = [path for path in (state, *state.rglob("*")) if not path.is_symlink()]
     if state.is_dir() and not state.is_symlink() and _open_to_others(state):
-        is_mine = all(path.lstat().st_uid == os.getuid() for path in files)
+        is_mine = all(path.lstat().st_uid == user_id() for path in files)
         message = "holds your choices on this machine, and other users can read it"
         fix = partial(_make_private, files) if is_mine else None
         yield Finding(str(state), message, f"chmod -R go-rwx '{state}'", fix=fix)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +15,6 @@ from amem_cli.doctor.reading import (
     OpenPorts,
     VaultFiles,
     VaultSnapshot,
-    folded,
 )
 from amem_cli.editing.renames import note_of_link, update_renamed_links
 from amem_cli.errors import SettingsError
@@ -37,13 +35,9 @@ from amem_cli.notes.names import (
     shortest_target,
 )
 from amem_cli.notes.note import PropertyNames, parse_note
+from amem_cli.system.names import folded, is_for_windows
 from amem_cli.vault.file_state import FileContent
 
-# What Windows refuses anywhere in a path, and the names that it takes for devices.
-_NOT_ON_WINDOWS = re.compile(r'[<>:"\\|?*\x00-\x1f]|[ .](?:/|\Z)')
-_DEVICE = re.compile(
-    r"(?:\A|/)(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?: *\.[^/]*)?(?=/|\Z)", re.IGNORECASE
-)
 _LINK_MESSAGE = "symbolic link"
 _TEMPLATE_MESSAGE = "the header is a template's"
 # Least likeness of a suggested name; comparing is slow, so only for the first links.
@@ -113,7 +107,7 @@ def name_findings(vault: VaultSnapshot) -> Iterator[Finding]:
         if not is_linkable(path):
             hint = "Rename it without # ^ [ ] | ` and without blanks at its ends."
             yield Finding(path, "has a name that links cannot contain", hint)
-        elif _NOT_ON_WINDOWS.search(path) or _DEVICE.search(path.removesuffix(".md")):
+        elif not is_for_windows(path):
             message = "has a name that Windows does not allow"
             hint = "Rename it if the vault will ever be opened there."
             yield Finding(path, message, hint, severity="notice")

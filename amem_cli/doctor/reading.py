@@ -6,7 +6,6 @@ import contextlib
 import os
 import stat
 import tempfile
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from amem_cli.markdown.regions import conflict_line
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import NameTable
 from amem_cli.notes.note import Note, PropertyNames, parse_note
+from amem_cli.system.names import folded
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.file_state import FileContent
 from amem_cli.vault.folder import VaultFolder
@@ -84,12 +84,6 @@ class VaultFiles:
             for name in (end, f"{end}.md")
             for path in self._by_name.get(name.rpartition("/")[2], ())
         )
-
-
-def folded(text: str) -> str:
-    """A path as file systems that ignore case and the form of accents compare it."""
-    # Folding the case may undo the normal form, so it is restored.
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 @contextlib.contextmanager

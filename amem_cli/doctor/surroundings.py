@@ -5,7 +5,6 @@ The git repository is checked by reading its files; git itself is never run.
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import os
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 from amem_cli.data import table
 from amem_cli.doctor.finding import Finding
 from amem_cli.git.state import common_folder, git_folder, unfinished_work, work_tree
+from amem_cli.system import inotify
 from amem_cli.vault.template import ATTRIBUTES, IGNORED, extend_lines
 
 # The first version without the WAL-reset bug, which can corrupt a database that two processes use.
@@ -95,41 +95,18 @@ def place_findings(root: Path, mounts: Mapping[str, str] | None = None) -> Itera
         yield Finding("", message, hint, severity="notice")
 
 
-def watch_findings(folders: int, proc: Path = Path("/proc")) -> Iterator[Finding]:
+def watch_findings(folders: int, proc: Path = inotify.PROC) -> Iterator[Finding]:
     """Whether the system lets `amem watch` watch all folders of the vault."""
-    if os.name != "posix":
-        return
-    limit = _number(proc / "sys/fs/inotify/max_user_watches")
-    if limit is not None and folders >= limit:
-        message = f"the vault has {folders} folders, but the system watches at most {limit}"
+    most = inotify.limit("max_user_watches", proc)
+    if most is not None and folders >= most:
+        message = f"the vault has {folders} folders, but the system watches at most {most}"
         hint = f"sudo sysctl fs.inotify.max_user_watches={max(2 * folders, 524_288)}"
         yield Finding("", message, hint)
-    instances = _number(proc / "sys/fs/inotify/max_user_instances")
-    if instances is not None and (used := _watchers_in_use(proc)) >= instances:
+    instances = inotify.limit("max_user_instances", proc)
+    if instances is not None and (used := inotify.instances_in_use(proc)) >= instances:
         message = f"{used} of your programs watch folders, but the system allows only {instances}"
         hint = f"sudo sysctl fs.inotify.max_user_instances={max(2 * instances, 512)}"
         yield Finding("", message, hint)
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
-
-
-def _watchers_in_use(proc: Path) -> int:
-    """How many inotify instances the user's processes hold, as far as they are visible."""
-    count = 0
-    for process in proc.glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if process.stat().st_uid != os.getuid():
-                continue
-            for handle in os.scandir(process / "fd"):
-                with contextlib.suppress(OSError):
-                    # Not Path.readlink: this runs for every open file of every process.
-                    count += os.readlink(handle.path) == "anon_inode:inotify"  # noqa: PTH115
-    return count
 
 
 def git_findings(root: Path) -> Iterator[Finding]:

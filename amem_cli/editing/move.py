@@ -31,6 +31,7 @@ from amem_cli.notes.names import (
     with_suffix,
 )
 from amem_cli.notes.note import body_bytes
+from amem_cli.system.names import folded
 
 _ATTEMPTS = 1_000
 
@@ -105,7 +106,9 @@ def _free_path(ports: VaultPorts, note: NoteSummary, wanted: str, unseen: Collec
         taken = [each for each in ports.index.names.candidates(name_key(path)) if each != note.path]
         # Notes of one name in several folders are as their owner wants them.
         taken = [] if name_key(path) == key else taken
-        if ports.vault.exists(path):
+        # On many disks, a name in another case is the note's own.
+        is_own = folded(path) == folded(note.path) and not ports.vault.has(path)
+        if ports.vault.exists(path) and not is_own:
             taken.append(path)
         if not taken:
             return path

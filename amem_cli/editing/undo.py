@@ -129,7 +129,7 @@ def _moved_back(ports: VaultPorts, event: Event) -> Undone:
     note = ports.index.notes.summary(_path_of(ports, event))
     if note is None or note.path != change.after:
         raise SettingsError(f"{change.after} was moved again since", hint="`amem mv` moves a note.")
-    if ports.vault.exists(change.before):
+    if ports.vault.has(change.before):
         raise SettingsError(f"{change.before} exists again", hint="Move that note first.")
     reason = f"took back {event.kind}"
     root = new_event(ports, "undo", by="person", cause=event.id, reason=reason, note=event.note)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from amem_cli.errors import AmemError, SettingsError, UsageError, WriteConflict
-from amem_cli.exchange.places import folded
 from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
+from amem_cli.system.files import NO_WAIT
+from amem_cli.system.names import folded
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import path_parts
 from amem_cli.vault.safe_write import (
@@ -127,7 +128,7 @@ class ExportFolder:
 
     def _announce(self, path: str, sha: str) -> None:
         if self._announcements is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_WAIT
             try:
                 with OpenFolder(self._root) as folder:
                     handle = folder.open(ANNOUNCED, flags, 0o666)

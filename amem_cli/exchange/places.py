@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import chain
@@ -30,6 +29,7 @@ from amem_cli.notes.names import (
     shortest_target,
     with_suffix,
 )
+from amem_cli.system.names import folded, is_for_windows
 from amem_cli.vault.folder import path_parts, through_link
 from amem_cli.vault.safe_write import create_in, write_failure
 
@@ -38,7 +38,6 @@ MAX_COMPONENT_BYTES = 240
 MAX_PATH_BYTES = 800
 
 _ENDING = ".md"
-_DRIVE = re.compile(r"[A-Za-z]?:")
 # Control characters, backslashes and lone surrogates: Windows, git or UTF-8 refuse them.
 _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 
@@ -116,14 +115,9 @@ def _is_safe(name: str) -> bool:
         bool(name.strip())
         and not name.startswith(".")
         and not _ODD.search(name)
-        and not _DRIVE.match(name)
+        and is_for_windows(name)
         and len(name.encode("utf-8")) <= MAX_COMPONENT_BYTES
     )
-
-
-def folded(text: str) -> str:
-    """A path or name without case and forms of accents, for comparing."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 _MAX_NUMBER = 1000

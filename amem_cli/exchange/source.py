@@ -23,6 +23,7 @@ from pathlib import Path
 from amem_cli.errors import Problem, SettingsError
 from amem_cli.markdown.links import normalise_tag
 from amem_cli.notes.creation_date import FirstCommit
+from amem_cli.system.files import NO_LINK, NO_WAIT, PLAIN, is_junction
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import odd_name, shown_path
 
@@ -123,7 +124,7 @@ class SourceFolder:
                     continue
                 if entry.is_symlink():
                     self._leave_out(path, "is a symbolic link and was left out")
-                elif entry.is_dir(follow_symlinks=False):
+                elif entry.is_dir(follow_symlinks=False) and not is_junction(entry):
                     if self.left_out is None or Path(entry.path) != self.left_out:
                         waiting.append((path, depth + 1))
                 elif not entry.is_file(follow_symlinks=False):
@@ -186,8 +187,7 @@ class SourceFolder:
 
     def _read(self, path: str, limit: int) -> tuple[os.stat_result, bytes]:
         # A path may become a link or a pipe between the scan and the reading.
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        handle = os.open(self.root / path, flags | getattr(os, "O_BINARY", 0))
+        handle = os.open(self.root / path, os.O_RDONLY | NO_LINK | NO_WAIT | PLAIN)
         with os.fdopen(handle, "rb") as stream:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
@@ -241,7 +241,7 @@ def inner_folder(root: Path, folders: Sequence[str], *, make: bool = False) -> I
 def sha_of(folder: OpenFolder, name: str) -> str | None:
     """SHA-256 of a regular file; None if there is nothing, empty for anything else."""
     try:
-        handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        handle = folder.open(name, os.O_RDONLY | NO_WAIT)
     except FileNotFoundError:
         return None
     except OSError:

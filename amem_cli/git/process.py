@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from amem_cli.system.command_lines import find_program
 
 # These name the user and their settings. Every other variable of git's is dropped: inside a hook,
 # they lead to the repository and the index of the commit in progress.
@@ -105,7 +106,7 @@ class Git:
 
 def open_git(folder: Path, environment: Mapping[str, str], *, seconds: float) -> Git:
     """Git for calls in a folder, which together may take `seconds`."""
-    program = shutil.which("git", path=environment.get("PATH"))
+    program = find_program("git", environment.get("PATH"))
     # A program that a shared folder brings along is not the user's git.
     if program is None or Path(program).absolute().is_relative_to(folder):
         raise GitError("git is not installed")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import stat
 import tempfile
 import time
@@ -22,6 +21,8 @@ from typing import NamedTuple
 
 from amem_cli.git.process import Git, GitError, open_git
 from amem_cli.git.state import unfinished_work
+from amem_cli.system.files import move_over
+from amem_cli.system.signals import held
 
 SECONDS = 30.0
 ATTEMPTS = 3
@@ -270,9 +271,10 @@ class _UserIndex:
         """
 
         def replace_index() -> None:
-            self._lock.replace(self._path)
+            move_over(self._lock, self._path)
 
-        with _signals_held():
+        # A lock that the program leaves behind is removed by nobody else.
+        with held():
             try:
                 os.close(os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             except FileExistsError:
@@ -289,20 +291,6 @@ class _UserIndex:
             except BaseException:
                 self._lock.unlink(missing_ok=True)
                 raise
-
-
-@contextlib.contextmanager
-def _signals_held() -> Iterator[None]:
-    """Let no signal end the program while it holds a lock that nobody else would remove."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    held = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _IndexChange(NamedTuple):

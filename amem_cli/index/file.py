@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 
 from amem_cli.errors import IndexFault
+from amem_cli.system.files import move_over
 
 # To raise it is all that a change of the tables, or of what they hold, needs: other versions are
 # rebuilt.
@@ -179,7 +180,7 @@ def set_aside(path: Path) -> None:
     for part in _parts(path):
         with contextlib.suppress(FileNotFoundError):
             suffix = part.name.removeprefix(path.name)
-            part.rename(path.with_name(f"{path.name}.unusable-{stamp}{suffix}"))
+            move_over(part, path.with_name(f"{path.name}.unusable-{stamp}{suffix}"))
 
 
 def delete_side_files(path: Path) -> None:

@@ -144,7 +144,7 @@ def _left(ports: VaultPorts, record: NoteRecord, known: Mapping[str, KnownFile])
     if not note_id:
         return None
     same = [note.path for note in ports.index.notes.find(note_id) if note.id == note_id]
-    gone = [path for path in same if path not in known and not ports.vault.exists(path)]
+    gone = [path for path in same if path not in known and not ports.vault.has(path)]
     return gone[0] if len(same) == len(gone) == 1 else None
 
 
@@ -176,7 +176,7 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
     ports.index.events.mirror(ports.journal, problems)
     with ports.index.changing():
         for path in paths:
-            if not ports.vault.exists(path):
+            if not ports.vault.has(path):
                 ports.index.files.forget(path)
                 continue
             for record in _read_records(ports, [path], problems):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.errors import AmemError, NoteInUse, Problem, SettingsError, WriteConflict
 from amem_cli.journal.events import Event, NoteWrite, from_record, to_record
 from amem_cli.journal.link_decisions import Proposal, proposal_from_record, proposal_record
+from amem_cli.system.files import move_over
 from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
 from amem_cli.vault.safe_write import create_file, sha256, sync_folder
 
@@ -211,7 +212,7 @@ class ChangeStore:
                     )
                     # Set aside, or every command to come would report it again.
                     with contextlib.suppress(OSError):
-                        path.rename(path.with_suffix(".unreadable"))
+                        move_over(path, path.with_suffix(".unreadable"))
                     continue
                 problems.extend(self._settle(step, path))
         return problems
@@ -271,7 +272,7 @@ class ChangeStore:
     def _state(self, write: NoteWrite) -> str:
         if write.source:
             return self._state_of_move(write)
-        if not self._vault.exists(write.path):
+        if not self._vault.has(write.path):
             gone = "after" if write.after is None else "other"
             return "before" if write.before is None else gone
         try:
@@ -284,7 +285,7 @@ class ChangeStore:
 
     def _state_of_move(self, write: NoteWrite) -> str:
         def raw(path: str) -> bytes | None:
-            return self._vault.read(path).raw if self._vault.exists(path) else None
+            return self._vault.read(path).raw if self._vault.has(path) else None
 
         try:
             left, arrived = raw(write.source), raw(write.path)
@@ -310,7 +311,7 @@ class ChangeStore:
 
     def _move(self, write: NoteWrite) -> None:
         assert write.before is not None and write.after is not None
-        if self._vault.exists(write.source):
+        if self._vault.has(write.source):
             if self._vault.read(write.source).raw != write.before:
                 raise WriteConflict(f"{write.source} changed meanwhile")
             self._vault.move(write.source, write.path)

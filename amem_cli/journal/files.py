@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import Problem, SettingsError
+from amem_cli.system.files import NO_LINK, PLAIN
 from amem_cli.vault.dir_handle import make_own_folder, own_files
 from amem_cli.vault.safe_write import sync_folder
 
@@ -105,8 +106,8 @@ class JournalFolder:
             created = not path.exists()
             make_own_folder(self._folder)
             # In somebody else's vault a link here would lead the writing out of the vault.
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-            handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o644)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | NO_LINK | PLAIN
+            handle = os.open(path, flags, 0o644)
             with os.fdopen(handle, "r+b", buffering=0) as stream:
                 before = _state(os.fstat(stream.fileno()))
                 # A killed write may have left the last line without its end.

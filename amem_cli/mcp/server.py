@@ -28,6 +28,7 @@ from amem_cli.mcp.sampling import SamplingModel, sampling_model
 from amem_cli.mcp.stdio import Wire, open_streams
 from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, compact, hint_for_agents, prepared
 from amem_cli.mcp.tools import TOOLS
+from amem_cli.system.signals import ENDING
 from amem_cli.workspace.connection import Caller, ShowProgress, Stopped
 from amem_cli.workspace.documents import Schema
 from amem_cli.workspace.workspace import Workspace
@@ -394,10 +395,9 @@ def _failed(message: str) -> types.CallToolResult:
 
 def _end_on_signals(end: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
+    for number in ENDING:
         # nohup ignores SIGHUP, and that must stay.
-        if number is None or signal.getsignal(number) is signal.SIG_IGN:
+        if signal.getsignal(number) is signal.SIG_IGN:
             continue
         try:
             loop.add_signal_handler(number, end)

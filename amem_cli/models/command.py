@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
 import shutil
 import tempfile
 import threading
@@ -29,6 +28,7 @@ from amem_cli.models.program_run import MAX_OUTPUT_BYTES, ProgramRun, RunResult
 from amem_cli.models.prompt_text import estimated_tokens, without_control_strings
 from amem_cli.models.reply_schema import MAX_ANSWER_CHARACTERS, to_json_schema
 from amem_cli.settings import ENVIRONMENT_PREFIX
+from amem_cli.system.command_lines import find_program, split
 
 MAX_LINE = 2_000
 MAX_NAME = 80
@@ -168,7 +168,7 @@ class CommandModel:
 
 def split_line(line: str) -> list[str]:
     """The words of a command line; raises `ValueError` if a quotation does not end."""
-    words = shlex.split(line, posix=os.name != "nt")
+    words = split(line)
     return [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
 
 
@@ -230,7 +230,7 @@ def _program(word: str, environment: Mapping[str, str]) -> str:
             f"the program {on_one_line(word)} has no full path",
             hint="Name it by its full path, or by its name alone if it is on PATH.",
         )
-    found = shutil.which(word, path=search_path(environment))
+    found = find_program(word, search_path(environment))
     if found is None:
         raise SettingsError(
             f"there is no program {on_one_line(word)!r}",

@@ -9,7 +9,6 @@ import contextlib
 import importlib.util
 import itertools
 import re
-import shutil
 import stat
 import threading
 import time
@@ -32,6 +31,7 @@ from amem_cli.models.openai_server import (
 from amem_cli.models.server_dialects import json_object
 from amem_cli.models.sources import is_model_file
 from amem_cli.models.store import ModelStore
+from amem_cli.system.command_lines import find_program
 
 PLACES = "model_places.toml"
 # A folder may be on a network drive that does not answer.
@@ -202,7 +202,7 @@ def _place(text: str, environment: Mapping[str, str]) -> Path | None:
 
 def _programs(environment: Mapping[str, str]) -> Iterator[AgentProgram]:
     for program in table(PLACES)["programs"]:
-        found = shutil.which(program["name"], path=search_path(environment))
+        found = find_program(program["name"], search_path(environment))
         if found is not None:
             yield AgentProgram(program["name"], found, program["line"])
 

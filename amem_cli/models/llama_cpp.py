@@ -24,6 +24,7 @@ from amem_cli.models.gguf import MAGIC, sha256_of
 from amem_cli.models.http import FailureBreaker
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.reply_schema import to_gbnf
+from amem_cli.system.processes import end, own_group
 
 MAX_LINE_BYTES = 4 * 2**20
 END_SECONDS = 1.0
@@ -68,8 +69,7 @@ class JsonLineChild:
             stderr=subprocess.DEVNULL,
             cwd=_PLACE,
             env=_environment(),
-            start_new_session=sys.platform != "win32",
-            creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),
+            **own_group(below_normal=True),
         )
         self._stdin: Any = self._process.stdin
         self._stdout: Any = self._process.stdout
@@ -116,11 +116,8 @@ class JsonLineChild:
 
     def kill(self) -> None:
         """End the child and all of its group at once."""
-        with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                self._process.kill()
-            elif self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if self.is_alive:
+            end(self._process)
 
     def close(self) -> None:
         """Let the child end, or kill it if it does not."""

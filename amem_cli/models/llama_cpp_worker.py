@@ -17,7 +17,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
@@ -30,6 +29,7 @@ import numpy.typing as npt
 
 from amem_cli.data import table
 from amem_cli.models.ports import ModelAnswer
+from amem_cli.system.processes import limit_this
 
 NICENESS = 5
 NETWORK_CALLS = "bind connect getaddrinfo gethostbyaddr gethostbyname sendmsg sendto"
@@ -50,7 +50,7 @@ def main() -> None:
     sys.addaudithook(_refuse_network)
     try:
         settings = json.loads(next(requests))
-        _limit(settings.pop("memory_limit_mb"))
+        limit_this(settings.pop("memory_limit_mb"), NICENESS)
         session = LlamaSession(Path(settings.pop("model_path")), **settings)
     except Exception as error:
         _write(answers, {"error": _describe(error)})
@@ -88,20 +88,6 @@ def _private_output() -> BinaryIO:
 def _refuse_network(event: str, arguments: tuple[Any, ...]) -> None:
     if event.startswith("socket.") and event[7:] in NETWORK_CALLS.split():
         raise PermissionError("the model's process may not use the network")
-
-
-def _limit(memory_mb: int) -> None:
-    """Give way to other processes and take no more address space than allowed."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    os.nice(NICENESS)
-    size = memory_mb * 2**20
-    # macOS refuses such a limit; the deadline still holds.
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _describe(error: Exception) -> str:

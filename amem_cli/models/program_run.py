@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-if TYPE_CHECKING:
-    import psutil
+from amem_cli.system.processes import descendants, end, own_group
 
 MAX_OUTPUT_BYTES = 2**20
 # Enough for the last line of standard error.
@@ -66,7 +62,7 @@ class ProgramRun:
             bufsize=0,
             cwd=folder,
             env=dict(environment),
-            start_new_session=sys.platform != "win32",
+            **own_group(),
         )
         self._output, self._errors = bytearray(), bytearray()
         self._is_flood = False
@@ -100,43 +96,20 @@ class ProgramRun:
 
     def kill(self) -> None:
         """End the program and its group at once; also from another thread."""
-        self._signal("SIGKILL", self._descendants())
+        end(self._process, descendants(self._process))
 
     def _end(self) -> None:
         """Ask the program to end, and make sure of it."""
         # Looked up first: the children of a program that has ended are nobody's.
-        descendants = self._descendants()
-        self._signal("SIGTERM", descendants)
+        others = descendants(self._process)
+        end(self._process, others, ask=True)
         self._wait_briefly()
-        self._signal("SIGKILL", descendants)
+        end(self._process, others)
         self._wait_briefly()
 
     def _wait_briefly(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
-
-    def _descendants(self) -> list[psutil.Process]:
-        """Those too that left the group."""
-        if self._process.poll() is not None:
-            return []
-        import psutil
-
-        try:
-            return psutil.Process(self._process.pid).children(recursive=True)
-        except psutil.Error:
-            return []
-
-    def _signal(self, name: str, descendants: Sequence[psutil.Process]) -> None:
-        number = getattr(signal, name, signal.SIGTERM)
-        with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:
-                os.killpg(self._process.pid, number)
-        for process in descendants:
-            # One that ended is no error; psutil knows it from another with the same number.
-            with contextlib.suppress(Exception):
-                process.send_signal(number)
 
     def _await_output(self) -> None:
         for reader in self._readers:

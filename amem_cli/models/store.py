@@ -22,6 +22,7 @@ from amem_cli.models.download import (
 from amem_cli.models.gguf import NotGguf, memory_needed, read_header, sha256_of
 from amem_cli.models.sources import GGUF_ENDING, kept_name
 from amem_cli.settings import Settings, read_state, user_data_folder
+from amem_cli.system.files import move_over
 
 Progress = Callable[[str, int, int], None]
 
@@ -187,7 +188,7 @@ class ModelStore:
             new = _record(path).with_suffix(".new")
             new.write_text(json.dumps(record, indent=1), encoding="utf-8")
             new.replace(_record(path))
-            part.replace(path)
+            move_over(part, path)
             forget(part)
             return _pulled(path)
 

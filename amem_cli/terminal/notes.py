@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
+from amem_cli.system.command_lines import joined
 from amem_cli.terminal.output import Styled, plural
 from amem_cli.workspace.documents import CITATION, document
 
@@ -172,7 +172,7 @@ def show_outcome(
 def suggestion_line(outcome: Outcome) -> str:
     """How many links are suggested, and the command that decides on them."""
     # A title may be another note's too.
-    name = shlex.quote(on_one_line(outcome.path))
+    name = joined([on_one_line(outcome.path)])
     return f"{plural(len(outcome.suggested), 'link')}: amem links {name}"
 
 

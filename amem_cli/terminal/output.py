@@ -5,6 +5,7 @@ Styled text on a terminal; elsewhere the text alone, for which nothing of rich i
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import functools
 import os
@@ -175,9 +176,54 @@ def silence(stream: TextIO) -> None:
     os.close(nowhere)
 
 
+# What stands for amem's own signs where the encoding lacks them, as in pipes on Windows.
+_PLAIN_SIGNS = {
+    "→": "->",
+    "←": "<-",
+    "↔": "<->",
+    "⇢": "~>",
+    "⇠": "<~",
+    "↛": "-x",
+    "↳": ">",
+    "✓": "ok",
+    "…": "...",
+    "“": '"',
+    "”": '"',
+    "‘": "'",
+    "’": "'",
+    "–": "-",
+    "—": "-",
+    "·": "-",
+    "├": "|",
+    "│": "|",
+    "└": "`",
+    "─": "-",
+    "●": "*",
+    "×": "x",
+    "‖": "=",
+    "↻": "o",
+}
+# How a stream writes what its encoding lacks: an escape, for a note's characters, is better than an
+# error.
+PLAINLY = "amem-plainly"
+
+
+def _plainly(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    escaped = (
+        _PLAIN_SIGNS.get(sign) or sign.encode("ascii", "backslashreplace").decode()
+        for sign in lacking
+    )
+    return "".join(escaped), error.end
+
+
+codecs.register_error(PLAINLY, _plainly)
+
+
 def _encodable(text: str, encoding: str | None) -> str:
-    # A note may hold characters that an old terminal lacks: an escape is better than an error.
-    return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
+    return text.encode(encoding or "utf-8", PLAINLY).decode(encoding or "utf-8")
 
 
 # With one of these variables a user asks for a terminal's output in a pipe.

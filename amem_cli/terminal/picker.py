@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.fuzzy_match import PickerEntry, folded, ranked
+from amem_cli.system.signals import ENDING
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
@@ -171,7 +172,8 @@ def _ended_by_signals(app: Application[int | None]) -> Iterator[None]:
         if app.is_running and not app.is_done:
             app.exit(result=None)
 
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # Ctrl-C is a key of the list's own.
+    numbers = [number for number in ENDING if number != signal.SIGINT]
     former = {number: signal.signal(number, end) for number in numbers}
     try:
         yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
+from amem_cli.system.signals import in_foreground, on_suspension, suspend
 from amem_cli.terminal.notes import suggestion_line
 from amem_cli.terminal.output import plural, rich_console
 from amem_cli.watch.worker import WatchEvent
@@ -335,8 +335,7 @@ class WatchScreen:
             self.board, console=console, auto_refresh=False, screen=True, redirect_stderr=False
         )
         drawing = threading.Thread(target=self._draw, args=(live,), daemon=True)
-        if hasattr(signal, "SIGTSTP"):
-            signal.signal(signal.SIGTSTP, self._suspend)
+        on_suspension(self._suspend)
         # A terminal that hung up cannot be restored, and that is not an error.
         with redirect_stderr(_NoticesOnBoard(self)), suppress(OSError), live:
             drawing.start()
@@ -361,11 +360,11 @@ class WatchScreen:
         self._away = True
         self.leave()
         # This handler replaced SIGTSTP's default, which would have stopped the process.
-        os.kill(os.getpid(), signal.SIGSTOP)
+        suspend()
 
     def _is_back(self) -> bool:
         # The shell's `bg` continues the process too, but leaves the terminal to the shell.
-        if self._away and _in_foreground():
+        if self._away and in_foreground(sys.stdout.fileno()):
             self._away = False
             _send(_ENTER_SCREEN)
             return True
@@ -392,14 +391,6 @@ class WatchScreen:
 def _send(codes: bytes) -> None:
     with suppress(OSError):
         os.write(sys.stdout.fileno(), codes)
-
-
-def _in_foreground() -> bool:
-    try:
-        return os.tcgetpgrp(sys.stdout.fileno()) == os.getpgrp()
-    except OSError:
-        # Without job control, the terminal is this program's alone.
-        return True
 
 
 class _NoticesOnBoard(io.TextIOBase):

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.errors import SettingsError
+from amem_cli.system.files import FOLDER, NO_LINK, NO_WAIT, PLAIN, is_link, patiently
+from amem_cli.system.names import folded
 
 _BY_HANDLE = (
     {os.open, os.stat, os.unlink, os.rename, os.mkdir, os.link} <= os.supports_dir_fd
@@ -20,9 +22,9 @@ _BY_HANDLE = (
     and hasattr(os, "O_NOFOLLOW")
     and hasattr(os, "O_DIRECTORY")
 )
-_PLAIN = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 # What a file system without hard links may answer.
-_NO_SECOND_NAME = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EMLINK)
+_UNSUPPORTED = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_NO_SECOND_NAME = (*_UNSUPPORTED, errno.EMLINK, errno.EINVAL)
 # Flags of renameat2, from <linux/fs.h>; Python has no names for them.
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
@@ -44,8 +46,8 @@ class OpenFolder:
         self._path = path
         self._handle: int | None = None
         if _BY_HANDLE:
-            self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        elif not path.is_dir():
+            self._handle = os.open(path, os.O_RDONLY | FOLDER | PLAIN)
+        elif not stat.S_ISDIR(path.stat().st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
     def __enter__(self) -> OpenFolder:
@@ -73,15 +75,15 @@ class OpenFolder:
             inner = OpenFolder(self._path / name)
             self._path = inner._path
             return
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDONLY | FOLDER | NO_LINK | PLAIN
         handle = os.open(name, flags, dir_fd=self._handle)
         os.close(self._handle)
         self._handle, self._path = handle, self._path / name
 
     def is_link(self, name: str) -> bool:
-        """True if the name is a symbolic link's."""
+        """True if the name leads elsewhere."""
         try:
-            return stat.S_ISLNK(self.lstat(name).st_mode)
+            return is_link(self.lstat(name))
         except FileNotFoundError:
             return False
 
@@ -101,7 +103,7 @@ class OpenFolder:
 
     def open(self, name: str, flags: int, mode: int = 0o600) -> int:
         """Open a file of this folder; a link is refused."""
-        return os.open(self._place(name), flags | _PLAIN, mode, dir_fd=self._handle)
+        return os.open(self._place(name), flags | PLAIN | NO_LINK, mode, dir_fd=self._handle)
 
     def make(self, name: str) -> None:
         """Make a folder in this one if there is none."""
@@ -110,7 +112,7 @@ class OpenFolder:
 
     def unlink(self, name: str) -> None:
         """Remove a file."""
-        os.unlink(self._place(name), dir_fd=self._handle)
+        patiently(lambda: os.unlink(self._place(name), dir_fd=self._handle))
 
     def entries(self) -> Any:
         """An iterator of `os.DirEntry`, to be used as a context."""
@@ -131,7 +133,7 @@ class OpenFolder:
             FileExistsError: the name is taken.
             OSError: the file cannot be named so.
         """
-        if _rename2(self, temporary, self, name, _RENAME_NOREPLACE):
+        if self._moved_if_free(temporary, self, name):
             return
         places, handle = (self._place(temporary), self._place(name)), self._handle
         try:
@@ -152,8 +154,29 @@ class OpenFolder:
             FileExistsError: the name is taken.
             OSError: the file cannot be moved.
         """
-        if not _rename2(self, source, to, target, _RENAME_NOREPLACE):
+        if self._is_one(source, to, target):
+            self._replace(source, to, target)
+        elif not self._moved_if_free(source, to, target):
             self._claim_and_move(source, to, target)
+
+    def _is_one(self, source: str, to: OpenFolder, target: str) -> bool:
+        """Whether the disk finds one file by two spellings of its name."""
+        if source == target or folded(source) != folded(target):
+            return False
+        try:
+            one, other = self.lstat(source), to.lstat(target)
+        except OSError:
+            return False
+        # Two hard links are two names, of which a move would leave both.
+        return os.path.samestat(one, other) and one.st_nlink == 1
+
+    def _moved_if_free(self, source: str, to: OpenFolder, target: str) -> bool:
+        """Move a file in one step to a name that is free; False if the system cannot."""
+        if sys.platform == "win32":
+            # Refuses a name that is taken.
+            patiently(lambda: (self._path / source).rename(to._path / target))
+            return True
+        return _rename2(self, source, to, target, _RENAME_NOREPLACE)
 
     def _claim_and_move(self, source: str, to: OpenFolder, target: str) -> None:
         # An empty file claims the name first, so that the move replaces nobody's note.
@@ -166,7 +189,8 @@ class OpenFolder:
 
     def _replace(self, source: str, to: OpenFolder, target: str) -> None:
         places = self._place(source), to._place(target)
-        os.replace(*places, src_dir_fd=self._handle, dst_dir_fd=to._handle)
+        handles = self._handle, to._handle
+        patiently(lambda: os.replace(*places, src_dir_fd=handles[0], dst_dir_fd=handles[1]))
 
     def sync(self) -> None:
         """Make renames in this folder durable, if the system can."""
@@ -239,8 +263,7 @@ def read_own_file(path: Path, limit: int) -> bytes:
         OSError: it cannot be read.
         ValueError: it is not a regular file, or is larger than `limit` bytes.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    handle = os.open(path, os.O_RDONLY | NO_LINK | NO_WAIT | PLAIN)
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise ValueError("it is not a regular file")

@@ -9,11 +9,14 @@ import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
 from amem_cli.notes.names import conflict_copy, with_suffix
 from amem_cli.settings import STATE_FOLDER
+from amem_cli.system.files import LISTS_INODES, NO_WAIT, is_junction
+from amem_cli.system.names import composed, folded, folds_names, is_possible_here
 from amem_cli.vault.dir_handle import OpenFolder, own_files
 from amem_cli.vault.file_state import FileContent, FileState
 from amem_cli.vault.safe_write import (
@@ -42,9 +45,10 @@ def path_parts(path: str) -> tuple[str, ...]:
     """
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or pure.is_absolute() or not pure.parts
-    drive = os.name == "nt" and ":" in path
-    if odd or drive or any(part.startswith(".") for part in pure.parts):
+    if odd or any(part.startswith(".") for part in pure.parts):
         raise UnsafePath(f"{path!r} is not a place for notes", hint="Name a path in the vault.")
+    if not is_possible_here(path):
+        raise UnsafePath(f"Windows does not allow the name {path!r}", hint="Choose another name.")
     return pure.parts
 
 
@@ -70,7 +74,8 @@ def odd_name(path: str) -> Problem | None:
 
 def file_state(path: str, status: os.stat_result) -> FileState:
     """What the program remembers of a file to see whether it changed."""
-    return FileState(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    inode = status.st_ino if LISTS_INODES else 0
+    return FileState(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, inode)
 
 
 NOTE_SUFFIX = ".md"
@@ -93,7 +98,22 @@ class VaultFolder:
 
     def is_excluded(self, path: str) -> bool:
         """True for a path in a folder that the settings leave out."""
-        return any(path == folder or path.startswith(folder + "/") for folder in self._excluded)
+        path = self._as_compared(path)
+        return any(
+            path == folder or path.startswith(folder + "/") for folder in self._excluded_as_compared
+        )
+
+    @cached_property
+    def _excluded_as_compared(self) -> frozenset[str]:
+        return frozenset(map(self._as_compared, self._excluded))
+
+    @cached_property
+    def _folds(self) -> bool:
+        """Whether the disk finds a file under other spellings of its name."""
+        return folds_names(self.state_folder)
+
+    def _as_compared(self, path: str) -> str:
+        return folded(path) if self._folds else path
 
     def is_readable(self, folder: str) -> bool:
         """False for a folder that may be there and cannot be listed; True if it is gone."""
@@ -125,7 +145,8 @@ class VaultFolder:
                 wanted.setdefault("/".join(parts[:-1]), set()).add(parts[-1])
         below: list[str] = []
         for folder, names in wanted.items():
-            if not self.is_excluded(folder):
+            # A hint may name a folder as it was spelled before.
+            if not self.is_excluded(folder) and self._is_spelled(folder):
                 yield from self._listed(folder, below, found, names)
         yield from self._walk(below, found)
 
@@ -172,10 +193,11 @@ class VaultFolder:
                 self._rescue(opened, entry, path, problems)
             return
         # Folders that are left out are not entered, so nothing in them comes here.
-        if path in self._excluded:
+        if self._as_compared(path) in self._excluded_as_compared:
             return
         if entry.is_dir(follow_symlinks=False):
-            folders.append(path)
+            if not is_junction(entry):
+                folders.append(path)
         elif name.endswith(NOTE_SUFFIX):
             state = self._entry_state(entry, path, problems)
             if state is not None:
@@ -229,6 +251,29 @@ class VaultFolder:
         except (OSError, UnsafePath):
             return False
 
+    def has(self, path: str) -> bool:
+        """True if a regular file is at `path`, spelled so: a name of the note, not of its file.
+
+        On many disks, one file is found by its name in any case; `exists` is true of all of them.
+        """
+        return self.exists(path) and self._is_spelled(path)
+
+    def _is_spelled(self, path: str) -> bool:
+        """False for other spellings of the names of a file or folder that is there."""
+        if not self._folds or not path:
+            return True
+        with suppress(OSError), OpenFolder(self.root) as opened:
+            *folders, last = PurePosixPath(path).parts
+            for name in (*folders, last):
+                with opened.entries() as entries:
+                    same = [composed(e.name) for e in entries if folded(e.name) == folded(name)]
+                # A disk may have given accents another form, which is not another name.
+                if same and composed(name) not in same:
+                    return False
+                if name is not last:
+                    opened.enter(name)
+        return True
+
     def read(self, path: str) -> FileContent:
         """Read one note; never blocks on a FIFO, never follows a link.
 
@@ -266,6 +311,8 @@ class VaultFolder:
             return
         try:
             with self._folder_of(path) as folder:
+                if not self._is_spelled(path):
+                    raise FileNotFoundError
                 if folder.lstat(name).st_size > MAX_NOTE_BYTES:
                     raise SettingsError(f"{path} is larger than 2 MiB", hint="Split the note.")
                 replace_in(folder, name, content, expected=expected, modified_ns=modified_ns)
@@ -444,7 +491,7 @@ def _abandoned(folder: OpenFolder) -> list[str]:
 
 def _read_regular(folder: OpenFolder, name: str) -> tuple[os.stat_result, bytes | None]:
     """The first 2 MiB of a file; None for what is not a regular file, which is not waited for."""
-    handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    handle = folder.open(name, os.O_RDONLY | NO_WAIT)
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)
         return status, stream.read(MAX_NOTE_BYTES) if stat.S_ISREG(status.st_mode) else None

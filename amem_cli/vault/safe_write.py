@@ -8,10 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-import signal
 import stat
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -19,83 +16,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from amem_cli.errors import NoteInUse, SettingsError, WriteConflict
+from amem_cli.system.files import NO_WAIT, is_held, take_attributes
+from amem_cli.system.leases import is_being_written, wait_for_writers
+from amem_cli.system.processes import is_running, numbering
 from amem_cli.vault.dir_handle import OpenFolder
-
-_FIRST_PAUSE_S = 0.0005
-# They give a lease only on files that the server has delegated to this machine for the moment.
-_ANSWERED_BY_A_SERVER = ("nfs", "cifs", "smb")
-
-
-def wait_for_writers(handle: int, seconds: float) -> bool:
-    """Wait until nobody has a file open for writing.
-
-    Asks for a read lease (Linux's `F_SETLEASE`), which is refused as long as there is a writer, and
-    gives it back at once. If there are no leases, or not for this user, nobody is waited for.
-
-    Args:
-        handle: of the file, opened for reading only.
-        seconds: how long at most.
-
-    Returns:
-        False if somebody is still writing.
-    """
-    until = time.monotonic() + seconds
-    pause = _FIRST_PAUSE_S
-    while is_being_written(handle):
-        if time.monotonic() > until:
-            return False
-        time.sleep(pause)
-        pause *= 2
-    return True
-
-
-def is_being_written(handle: int) -> bool:
-    """Whether a read lease is refused for a file opened for reading only.
-
-    If a server decides on leases, a refusal says nothing and does not count. Another file system
-    may refuse leases on any file: ask for one on a file that nobody else knows to learn whether the
-    answer means anything.
-    """
-    if sys.platform != "linux":
-        return False
-    import fcntl
-
-    try:
-        # Whoever opens the file while the lease is held makes the system send a signal. The usual
-        # one, SIGIO, would end this process; this one is ignored unless somebody asked for it.
-        fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-    except OSError as error:
-        return error.errno == errno.EAGAIN and not _is_a_servers(handle)
-    with suppress(OSError):
-        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    return False
-
-
-def devices_of_servers(mounts: str) -> set[tuple[int, int]]:
-    """Major and minor numbers of the file systems whose leases a server decides on.
-
-    Args:
-        mounts: what Linux writes in `/proc/self/mountinfo`.
-    """
-    found = set()
-    for line in mounts.splitlines():
-        place, _, kind = line.partition(" - ")
-        if kind.startswith(_ANSWERED_BY_A_SERVER):
-            major, _, minor = place.split(" ")[2].partition(":")
-            found.add((int(major), int(minor)))
-    return found
-
-
-def _is_a_servers(handle: int) -> bool:
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:  # noqa: PTH123
-            servers = devices_of_servers(mounts.read())
-    except (OSError, ValueError, IndexError):
-        return False
-    device = os.fstat(handle).st_dev
-    return (os.major(device), os.minor(device)) in servers
-
 
 TEMPORARY_PREFIX = ".amem-"
 TEMPORARY_SUFFIX = ".tmp"
@@ -117,7 +41,7 @@ def temporary_name(mark: str) -> str:
 def is_abandoned(name: str, modified_ns: int, now_ns: int) -> bool:
     """Whether a temporary file's writer is gone, or has had time enough in any case."""
     writer = _WRITER.fullmatch(name)
-    if writer and writer[1] == _machine() and not _is_alive(int(writer[2], 16)):
+    if writer and writer[1] == _machine() and not is_running(int(writer[2], 16)):
         return True
     return now_ns - modified_ns > ABANDONED_NS
 
@@ -127,26 +51,7 @@ def _machine() -> str:
     """Eight digits that tell this machine's processes from those that share its folders."""
     import zlib
 
-    try:
-        # In a container the same process numbers mean other processes.
-        numbering = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
-    except OSError:
-        numbering = 0
-    node = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-    return f"{zlib.crc32(f'{node} {numbering}'.encode()):08x}"
-
-
-def _is_alive(process: int) -> bool:
-    if os.name == "nt":
-        # Asking there would end the process.
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
+    return f"{zlib.crc32(numbering().encode()):08x}"
 
 
 # An editor would have to save once in each of these instants.
@@ -197,7 +102,7 @@ def replace_in(
     try:
         # A link or a pipe is reported as what it is, and is not opened.
         _refuse_odd_file(name, folder.lstat(name))
-        source = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        source = folder.open(name, os.O_RDONLY | NO_WAIT)
         with os.fdopen(source, "rb") as stream:
             _refuse_odd_file(name, os.fstat(source))
             _require(name, stream.read(), expected)
@@ -220,6 +125,8 @@ def replace_in(
     except FileNotFoundError:
         raise WriteConflict(f"{name} was moved or deleted meanwhile") from None
     except OSError as error:
+        if is_held(error):
+            raise _in_use(name, "is held open by another program") from error
         raise write_failure(name, error) from error
     finally:
         _discard(folder, temporary, known, patience_s)
@@ -368,7 +275,7 @@ def _write_temporary(
             stream.write(content)
             stream.flush()
             if like is not None:
-                _take_attributes(handle, like)
+                take_attributes(handle, like)
             # Before it takes the note's place, or a power loss could cost the note its text.
             if durable:
                 os.fsync(handle)
@@ -384,25 +291,6 @@ def _set_modified(folder: OpenFolder, temporary: str, modified_ns: int) -> None:
         # Only a convenience: a file system that has no such time must not keep the note from it.
         with suppress(OSError, OverflowError, NotImplementedError):
             folder.set_modified(temporary, modified_ns)
-
-
-def _take_attributes(new: int, old: int) -> None:
-    """Give a file the owner, labels and mode of another, as far as this user may."""
-    if not hasattr(os, "fchmod"):
-        return
-    before, now = os.fstat(old), os.fstat(new)
-    # One by one: who may not change the owner may still be allowed to change the group.
-    for user, group in ((before.st_uid, -1), (-1, before.st_gid)):
-        if (user, group) not in ((now.st_uid, -1), (-1, now.st_gid)):
-            with suppress(OSError):
-                os.fchown(new, user, group)
-    if hasattr(os, "listxattr"):
-        with suppress(OSError):
-            for name in os.listxattr(old):
-                if name.startswith("user.") or name == "system.posix_acl_access":
-                    os.setxattr(new, name, os.getxattr(old, name))
-    # Changing the owner may clear bits of the mode.
-    os.fchmod(new, stat.S_IMODE(before.st_mode))
 
 
 def _patience(folder: OpenFolder, own: str) -> float:
@@ -421,15 +309,16 @@ def _patience(folder: OpenFolder, own: str) -> float:
 @contextmanager
 def _opened_settled(folder: OpenFolder, name: str, patience_s: float) -> Iterator[BinaryIO]:
     """A regular file to be read, once nobody writes in it any more."""
-    handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    handle = folder.open(name, os.O_RDONLY | NO_WAIT)
     with os.fdopen(handle, "rb") as stream:
         _refuse_odd_file(name, os.fstat(handle))
         if patience_s and not wait_for_writers(handle, patience_s):
-            raise NoteInUse(
-                f"{name} is being written by another program",
-                hint="Close it there, or try again in a moment.",
-            )
+            raise _in_use(name, "is being written by another program")
         yield stream
+
+
+def _in_use(name: str, how: str) -> NoteInUse:
+    return NoteInUse(f"{name} {how}", hint="Close it there, or try again in a moment.")
 
 
 def _read_settled(folder: OpenFolder, name: str, patience_s: float) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 import time
 import warnings
@@ -25,6 +24,8 @@ from watchdog.events import (
     FileSystemEvent,
 )
 from watchdog.observers import Observer
+
+from amem_cli.system.inotify import watched_folders
 
 # Not those of reading (opened, closed without writing), which amem itself would cause.
 EVENTS: list[type[FileSystemEvent]] = [
@@ -192,7 +193,7 @@ class FolderWatch:
         folders = 0
         for _ in range(RECOUNTS):
             folders = 1 + sum(_count(self._root / name) for name in self._present())
-            watched = _inotify_watches()
+            watched = watched_folders()
             if watched is None or watched >= folders:
                 return ""
             time.sleep(RECOUNT_SECONDS)
@@ -272,18 +273,3 @@ def _count(top: Path) -> int:
             folders += [folder / name for name in _folders_in(folder)]
             count += 1
     return count
-
-
-def _inotify_watches() -> int | None:
-    """How many folders this process watches, by the kernel; None without inotify."""
-    if sys.platform != "linux":
-        return None
-    total, found = 0, False
-    with suppress(OSError):
-        for handle in Path("/proc/self/fd").iterdir():
-            with suppress(OSError):
-                if str(handle.readlink()).endswith("inotify"):
-                    found = True
-                    lines = Path(f"/proc/self/fdinfo/{handle.name}").read_text().splitlines()
-                    total += sum(line.startswith("inotify") for line in lines)
-    return total if found else None

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import unicodedata
@@ -16,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amem_cli.errors import SettingsError
+from amem_cli.system.command_lines import find_program
+from amem_cli.system.files import move_over
+from amem_cli.system.processes import user_id
 from amem_cli.vault.dir_handle import read_own_file
 from amem_cli.watch.worker import NICENESS
 
@@ -98,7 +100,7 @@ def install(
         try:
             service.file.parent.mkdir(parents=True, exist_ok=True)
             temporary.write_bytes(service.content)
-            temporary.replace(service.file)
+            move_over(temporary, service.file)
         except OSError as error:
             raise _cannot_write(service.file, error) from None
     runs = _runs(service, environment)
@@ -154,6 +156,12 @@ def _service(root: Path, environment: Mapping[str, str], python: str, system: st
         return _systemd(folder, f"{name}.service", root, command, kept)
     if system == "darwin":
         return _launchd(home / "Library", f"org.{name}", command, kept)
+    if system == "win32":
+        task = ("/tn", name, "/sc", "onlogon", "/tr", subprocess.list2cmdline(command))
+        create = subprocess.list2cmdline(("schtasks", "/create", *task))
+        raise SettingsError(
+            "amem sets up no service on Windows", hint=f"Let the Task Scheduler do it: {create}"
+        )
     once = shlex.join([*command, "--once"]).replace("%", r"\%")
     raise SettingsError(
         "this system has no service that amem knows how to set up",
@@ -229,7 +237,7 @@ def _launchd(
     }
     start, rest = plistlib.dumps(agent, sort_keys=False).split(b"<plist", 1)
     file = library / "LaunchAgents" / f"{label}.plist"
-    domain = f"gui/{os.getuid()}" if hasattr(os, "getuid") else "gui"
+    domain = f"gui/{user_id()}"
     load = ("launchctl", "bootstrap", domain, str(file))
     unload = ("launchctl", "bootout", f"{domain}/{label}")
     return _Service(
@@ -283,7 +291,7 @@ def _run(commands: _Commands, environment: Mapping[str, str]) -> tuple[tuple[str
 
 
 def _failure(command: tuple[str, ...], environment: Mapping[str, str]) -> str:
-    program = shutil.which(command[0], path=environment.get("PATH"))
+    program = find_program(command[0], environment.get("PATH"))
     if program is None:
         return f"{command[0]} is not on this machine"
     try:

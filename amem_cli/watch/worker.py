@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Literal
@@ -14,6 +11,7 @@ from typing import Any, Literal
 from amem_cli.errors import AmemError
 from amem_cli.index.events import PendingNote
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
+from amem_cli.system import processes
 
 FIRST_RETRY_SECONDS = 60.0
 LONGEST_RETRY_SECONDS = 3600.0
@@ -65,18 +63,8 @@ def on_battery(read: Callable[[], Any] | None = None) -> bool:
 
 
 def lower_priority() -> None:
-    """Lower the priority of the calling thread, and of threads and processes that it starts.
-
-    On systems other than Linux it is that of the whole process. It is never raised.
-    """
-    if sys.platform == "win32":
-        import psutil
-
-        with suppress(psutil.Error):
-            psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
-        return
-    with suppress(OSError):
-        os.nice(max(0, NICENESS - os.nice(0)))
+    """Let the calling thread, and what it starts, give way to other programs."""
+    processes.lower_priority(NICENESS)
 
 
 @dataclass

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from amem_cli.errors import SettingsError
 from amem_cli.settings import user_state_folder
+from amem_cli.system.files import PLAIN, is_locked, move_over
 from amem_cli.vault.dir_handle import read_own_file
 
 if TYPE_CHECKING:
@@ -202,26 +203,7 @@ class WatchLock:
 
 def is_watched(root: Path) -> bool:
     """Whether any process watches the vault, of this user and machine or another."""
-    path = root / LOCK_NAME
-    if sys.platform == "win32":
-        return _is_locked_on_windows(path)
-    import fcntl
-
-    # The vault may come from somebody else: a link is not followed, a pipe does not block.
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        # Shared, so that two who ask do not take each other for a watcher.
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return False
+    return is_locked(root / LOCK_NAME)
 
 
 def read_status(root: Path, environment: Mapping[str, str]) -> WatchStatus | None:
@@ -326,21 +308,6 @@ def _has_open(process: psutil.Process, root: Path) -> bool:
     return False
 
 
-def _is_locked_on_windows(path: Path) -> bool:
-    from filelock import FileLock, Timeout
-
-    # The lock would make the file, but to ask must leave nothing behind.
-    if not path.exists():
-        return False
-    try:
-        with FileLock(str(path), thread_local=False).acquire(timeout=0):
-            return False
-    except Timeout:
-        return True
-    except OSError:
-        return False
-
-
 def _files(root: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
     """Where the status of a vault's watcher is, and where it is asked to end."""
     # Resolved: a vault that is reached through a link is the same vault.
@@ -357,10 +324,10 @@ def _write_privately(path: Path, content: bytes) -> None:
     # Not written in place: a reader could meet half a status, and would find no watcher.
     temporary = path.with_suffix(f".{secrets.token_hex(4)}")
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN
         with os.fdopen(os.open(temporary, flags, 0o600), "wb") as stream:
             stream.write(content)
-        temporary.replace(path)
+        move_over(temporary, path)
     except OSError:
         with suppress(OSError):
             temporary.unlink()

@@ -29,12 +29,12 @@ def test_a_dry_run_tells_no_id_of_a_note_that_will_have_none(amem: Program, vaul
 
 
 def test_a_text_with_a_nul_comes_in_as_it_went_out(amem: Program, vault: Path) -> None:
-    write_note(vault, "Nul.md", "one\0two\n")
+    write_note(vault, "Zero byte.md", "one\0two\n")
     assert amem("export", "--output", "x.jsonl").code == 0
     assert amem("init", "w").code == 0
     done = amem("--vault", "w", "import", "x.jsonl", "--no-llm")
     assert done.code == 0, done.out
-    assert (amem.folder / "w/Nul.md").read_bytes().endswith(b"one\0two\n")
+    assert (amem.folder / "w/Zero byte.md").read_bytes().endswith(b"one\0two\n")
 
 
 @pytest.mark.parametrize(

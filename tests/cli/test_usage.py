@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from amem_cli.system.command_lines import joined
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 
@@ -122,7 +123,7 @@ def test_adopting_a_folder_names_the_command_that_works_on_its_notes(amem: Progr
         (folder / f"{name}.md").write_text(f"{name} walrus sleeps on the ice.\n")
     first, step, *what = amem("init", "my notes", "--adopt").out.splitlines()
     assert first == f"adopted {folder}: 2 notes"
-    assert step == f"next: cd '{folder}' && amem evolve --all"
+    assert step == f"next: {joined(['cd', str(folder)])} && amem evolve --all"
     told = " ".join(line.strip() for line in what)
     assert told.startswith("gives these 2 notes keywords, tags and links")
     amem.environment["AMEM_VAULT"] = str(folder)
@@ -320,7 +321,10 @@ def test_what_was_taken_back_is_made_again_with_the_command_that_evolve_names(
     taken = adopted("undo", event).out.split()[-1]
     told = adopted("evolve")
     assert told.out == "nothing is pending\n"
-    assert told.err == "to have made again what you took back: amem evolve --again 'a 3.md'\n"
+    assert (
+        told.err
+        == f"to have made again what you took back: amem evolve --again {joined(['a 3.md'])}\n"
+    )
     assert adopted("undo", taken).code == 0
     assert adopted("evolve").err == ""
     assert adopted("undo", "--since", "2000-01-01").code == 0

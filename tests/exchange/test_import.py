@@ -514,6 +514,29 @@ def test_a_hostile_folder_is_bounded_and_reported(
     )
 
 
+@pytest.mark.skipif(os.name == "nt", reason="makes names that Windows refuses")
+def test_names_that_windows_refuses_are_changed_and_links_follow(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    write_note(source, "aux.md", "See [[Why?]], [why](Why%3F.md) and [[a*b/Sub: one]].\n")
+    write_note(source, "Why?.md", "Because of [[aux]].\n")
+    write_note(source, "a*b/Sub: one.md", "Below.\n")
+    report = bring_in(ports, source)
+    made = {note.place: note.path for note in report.made}
+    assert made == {
+        "aux.md": "notes/aux_.md",
+        "Why?.md": "notes/Why.md",
+        "a*b/Sub: one.md": "notes/ab/Sub - one.md",
+    }
+    assert links_of(ports, made["aux.md"]) == [
+        made["Why?.md"],
+        made["Why?.md"],
+        made["a*b/Sub: one.md"],
+    ]
+    assert links_of(ports, made["Why?.md"]) == [made["aux.md"]]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="named pipes")
 def test_a_pipe_is_not_waited_for(ports: VaultPorts, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")

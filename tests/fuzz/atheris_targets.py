@@ -62,13 +62,13 @@ def _snippet(raw: bytes) -> None:
 
 
 def _journal(raw: bytes) -> None:
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         (Path(name) / "2026-01-x.jsonl").write_bytes(raw)
         JournalFolder(Path(name), "test").read_new({}, [])
 
 
 def _settings(raw: bytes) -> None:
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         path = Path(name) / "config.toml"
         path.write_bytes(raw)
         for act in (lambda: load(path, path.with_name("none"), {}), lambda: _set(path)):

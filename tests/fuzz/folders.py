@@ -11,5 +11,5 @@ from pathlib import Path
 @contextmanager
 def folder() -> Iterator[Path]:
     """A folder of one example's own."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         yield Path(name).resolve()

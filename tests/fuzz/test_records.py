@@ -156,6 +156,7 @@ def test_an_import_writes_within_the_vault_and_tells_of_the_rest(
             assert (root / path).is_file()
         assert {path.name for path in top.iterdir()} == {"vault"}
         assert {path.name for path in root.iterdir()} <= {"notes", ".amem"}
+        ports.index.close()
 
 
 def test_the_errors_of_settings_are_the_programs_own() -> None:

@@ -197,7 +197,7 @@ def test_notes_in_a_folder_that_cannot_be_read_stay_as_they_were(tmp_path: Path)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs another user")
 def test_a_folder_that_is_closed_to_the_user_is_not_readable() -> None:
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         root = Path(name)
         root.chmod(0o755)
         vault = VaultFolder(root)

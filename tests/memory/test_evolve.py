@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -151,6 +152,37 @@ def test_a_note_that_another_program_is_writing_waits_and_costs_no_second_call(
     assert outcome.problems[0] == "Lamination.md is being written by another program"
     assert tree_hashes(tmp_path / "notes") == before
     assert not process_of(ports, model).run(path, asked=True).pending
+
+
+def test_a_note_that_another_program_holds_open_waits_and_nothing_of_the_change_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    before = tree_hashes(tmp_path / "notes")
+    move = os.replace
+
+    def refuse(source: str, target: str, **handles: int) -> None:
+        if str(target).endswith(old.rpartition("/")[2]):
+            error = PermissionError(errno.EACCES, "Access is denied")
+            error.winerror = 5  # type: ignore[attr-defined,unused-ignore]
+            raise error
+        move(source, target, **handles)
+
+    # As on Windows, which replaces no file that is open elsewhere.
+    with monkeypatch.context() as held:
+        held.setattr("amem_cli.vault.dir_handle._renameat2", lambda: None)
+        held.setattr("amem_cli.system.files.HELD_SECONDS", 0.0)
+        held.setattr(os, "replace", refuse)
+        outcome = process_of(ports, ScriptedModel([linking(change=CHANGE)] * 3)).run(
+            path, asked=True
+        )
+    assert outcome.pending
+    assert outcome.problems[0] == "Lamination.md is held open by another program"
+    assert tree_hashes(tmp_path / "notes") == before
+    process = process_of(ports, ScriptedModel([linking(change=CHANGE)] * 3))
+    assert not process.run(path, asked=True).pending
 
 
 def test_what_a_person_wrote_is_never_rewritten(tmp_path: Path) -> None:

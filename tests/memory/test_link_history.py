@@ -152,7 +152,7 @@ class Run:
 def test_taking_back_all_that_the_machine_did_restores_every_byte(
     steps: list[tuple[str, int, int]],
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         run = Run(Path(folder))
         first = run.ports.index.events.read()[0].id
         for name, one, other in steps:

@@ -400,7 +400,7 @@ steps = st.lists(
 def test_whatever_happens_to_two_notes_a_suggestion_stands_or_is_settled(
     taken: list[tuple[str, str, str]],
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         states = States(Path(folder))
         for step, one, other in taken:
             if one == other or ({one, other} & states.gone and step != "undo"):
@@ -411,7 +411,10 @@ def test_whatever_happens_to_two_notes_a_suggestion_stands_or_is_settled(
             for title in set(NAMES[:4]) - states.gone:
                 own = {each for each in states.expected() if title in each}
                 assert shown(states.ports, states.path(title)) == own
-        assert shown(rebuilt(states.root, states.ports)) == states.expected()
+        fresh = rebuilt(states.root, states.ports)
+        assert shown(fresh) == states.expected()
+        fresh.index.close()
+        states.ports.index.close()
 
 
 def test_a_suggested_note_is_among_the_best_until_the_suggestion_is_rejected(

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
+from amem_cli.system.leases import devices_of_servers
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import MAX_NOTE_BYTES, VaultFolder
-from amem_cli.vault.safe_write import devices_of_servers, replace_in, sha256
+from amem_cli.vault.safe_write import replace_in, sha256
 
 
 def scanned(vault: VaultFolder) -> set[str]:

@@ -411,9 +411,19 @@ def test_elsewhere_a_scheduler_is_named(person: Person, tmp_path: Path) -> None:
     root = tmp_path / "100% mine"
     root.mkdir()
     with pytest.raises(SettingsError) as refused:
-        person.install(root, "win32")
+        person.install(root, "freebsd14")
 
     assert f"'{tmp_path}/100\\% mine' watch --once" in refused.value.hint
+
+
+def test_on_windows_the_task_scheduler_is_named(person: Person, tmp_path: Path) -> None:
+    root = tmp_path / "my vault"
+    root.mkdir()
+    with pytest.raises(SettingsError) as refused:
+        person.install(root, "win32")
+
+    assert f'--vault \\"{root}\\" watch"' in refused.value.hint
+    assert "schtasks /create /tn amem-watch-my-vault-" in refused.value.hint
 
 
 def test_the_program_that_runs_is_named_by_its_whole_path(
