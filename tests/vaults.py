@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.sync import synchronise
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
@@ -60,14 +61,15 @@ def open_vault(
     state.mkdir(parents=True, exist_ok=True)
     vault = VaultFolder(root)
     journal = JournalFolder(state / "journal", machine)
-    return VaultPorts(
+    ports = VaultPorts(
         vault=vault,
-        index=MemoryIndex(state / index),
+        index=MemoryIndex(state / index, refill=lambda: synchronise(ports)),
         open_changes=lambda: ChangeStore(vault, journal),
         journal=journal,
         clock=SteppingClock(),
         names=names or PropertyNames(),
     )
+    return ports
 
 
 def write_note(root: Path, path: str, text: str) -> Path:

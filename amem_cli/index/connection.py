@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Rows of a long answer that are read at a time.
 _PORTION = 512
+# A file system that gives a file another number each time would never let it end.
+_MOST_REFILLS = 5
 _PERMISSIONS_HINT = "Check permissions and space of the vault's .amem folder."
 
 
@@ -51,6 +53,7 @@ class Database:
         self.temporary = False
         self._notify = notify or (lambda line: None)
         self._refill = refill
+        self._needs_refill = self._is_refilling = False
         self._copies: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.RLock()
         self._depth = 0
@@ -127,19 +130,34 @@ class Database:
         """Switch to the file that is at the path now, if it is not the one that was opened."""
         with self._lock:
             # Never within a transaction: all of its statements belong to one file.
-            if self._depth or self._is_current():
+            if self._depth:
                 return
-            try:
-                self._reopen()
-            except (OSError, apsw.Error) as error:
-                raise _cannot_open(self.path, error) from None
-            # To fill the index needs transactions, each of which comes through here.
-            refill, self._refill = self._refill, None
-            if refill is not None:
+            if not self._is_current():
                 try:
-                    refill()
-                finally:
-                    self._refill = refill
+                    self._reopen()
+                except (OSError, apsw.Error) as error:
+                    raise _cannot_open(self.path, error) from None
+                self._needs_refill = self._refill is not None
+            # To fill the index needs transactions, each of which comes through here.
+            if self._needs_refill and not self._is_refilling:
+                self._refill_until_current()
+
+    def _refill_until_current(self) -> None:
+        """Fill the index; again if it was replaced meanwhile, at the next call if that fails."""
+        assert self._refill is not None
+        self._is_refilling = True
+        try:
+            for _ in range(_MOST_REFILLS):
+                if not self._needs_refill:
+                    break
+                self._needs_refill = False
+                try:
+                    self._refill()
+                except BaseException:
+                    self._needs_refill = True
+                    raise
+        finally:
+            self._is_refilling = False
 
     def _is_current(self) -> bool:
         """True while nobody deleted, replaced or overwrote a file of the index."""

@@ -243,3 +243,66 @@ def test_an_index_of_another_version_is_set_aside_but_for_its_counters(tmp_path:
     assert anew.notes.count() == 0
     assert anew.usage.of("a.md") == (1, "2026-01-01")
     assert len(list(tmp_path.glob("index.db.unusable-*"))) >= 1
+
+
+def store(index: MemoryIndex, path: str) -> None:
+    with index.changing():
+        index.files.store(a_record(path))
+
+
+class _Exchanged:
+    """An index in use that gives way to an older copy, again and again while it is filled."""
+
+    def __init__(self, folder: Path, times: int) -> None:
+        self.path, self._older = folder / "index.db", folder / "older.db"
+        MemoryIndex(self.path).close()
+        self._older.write_bytes(self.path.read_bytes())
+        self._times, self.fills = times, 0
+        self.index = MemoryIndex(self.path, refill=self._fill)
+
+    def exchange(self) -> None:
+        self._times -= 1
+        other = self.path.with_name("other.db")
+        other.write_bytes(self._older.read_bytes())
+        for part in self.path.parent.glob("index.db-*"):
+            part.unlink()
+        other.replace(self.path)
+
+    def _fill(self) -> None:
+        self.fills += 1
+        store(self.index, "a.md")
+        if self._times > 0:
+            self.exchange()
+        store(self.index, "b.md")
+
+
+@pytest.mark.parametrize("times", [1, 2, 4])
+def test_an_index_that_is_exchanged_while_it_is_filled_is_filled_again(
+    tmp_path: Path, times: int
+) -> None:
+    exchanged = _Exchanged(tmp_path, times)
+    exchanged.exchange()
+    store(exchanged.index, "c.md")
+    paths = {summary.path for summary in exchanged.index.notes.summaries()}
+    assert paths == {"a.md", "b.md", "c.md"}
+
+
+def test_an_exchanged_index_that_could_not_be_filled_is_filled_by_the_next_change(
+    tmp_path: Path,
+) -> None:
+    failures = [OSError("the folder is away"), None]
+
+    def fill() -> None:
+        failure = failures.pop(0)
+        if failure is not None:
+            raise failure
+        store(opened, "a.md")
+
+    path = tmp_path / "index.db"
+    opened = MemoryIndex(path, refill=fill)
+    opened.file.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    path.unlink()
+    with pytest.raises(OSError, match="away"):
+        store(opened, "b.md")
+    store(opened, "b.md")
+    assert {summary.path for summary in opened.notes.summaries()} == {"a.md", "b.md"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import pathlib
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,12 @@ class FoldingDisk:
         patch.setattr(os, "link", self._on_two_paths(os.link))
         for name in ("rename", "replace"):
             patch.setattr(os, name, self._renaming)
+        # Python 3.10's paths keep the calls that they found when they were imported.
+        accessor = getattr(pathlib, "_NormalAccessor", None)
+        for name in vars(accessor) if accessor else ():
+            module = io if name == "open" else os
+            if not name.startswith("_") and hasattr(module, name):
+                patch.setattr(accessor, name, staticmethod(getattr(module, name)))
         # Neither macOS nor Windows has renameat2.
         patch.setattr(dir_handle, "_renameat2", lambda: None)
         patch.setattr(names, "_USUALLY_FOLDS", True)
