@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
-.PHONY: install demo test test-all quick audit fuzz fuzz-native docs man session \
+.PHONY: install demo test test-all quick coverage audit fuzz fuzz-native docs man session \
 	dist lock test-wheel clean
 PYTEST = $(BIN)/python -m pytest
 AT_A_TIME = -n $(WORKERS) --dist worksteal
@@ -55,13 +55,18 @@ test: install $(NODE_TOOLS)
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not models and not slow" $(AT_A_TIME)
 	$(PYTEST) -m "models and not slow"
 
-# Everything, as before a release: real models, watchers, faults, a browser, coverage, and what is
+# Everything, as before a release: real models, watchers, faults, a browser, and what is
 # known of the packages.
 test-all: install $(NODE_TOOLS)
 	$(STATIC_CHECKS)
+	$(PYTEST) -m "not models" $(AT_A_TIME)
+	$(PYTEST) -m models
+	$(BIN)/python -m tests.dependency_audit
+
+# Which lines no test runs; takes twice the time of the tests.
+coverage: install $(NODE_TOOLS)
 	$(PYTEST) -m "not models" $(AT_A_TIME) --cov --cov-report=
 	$(PYTEST) -m models --cov --cov-append --cov-report=term:skip-covered
-	$(BIN)/python -m tests.dependency_audit
 
 # The rules and what is built right on them, in seconds.
 quick: install

@@ -102,9 +102,9 @@ def test_every_part_of_others_has_its_licence_in_the_packages() -> None:
     named = {path for pattern in PROJECT["license-files"] for path in TOP.glob(pattern)}
     parts = set(TOP.glob("amem_cli/**/*LICENSE*"))
     assert parts and parts < named
-    told = (TOP / "LICENSES/README.md").read_text("utf-8")
+    names = (TOP / "LICENSES/README.md").read_text("utf-8")
     for licence in PROJECT["license"].split(" AND "):
-        assert licence.replace("-", " ") in told, licence
+        assert licence.replace("-", " ") in names, licence
 
 
 def test_the_classifiers_name_the_versions_of_python_that_are_allowed() -> None:
