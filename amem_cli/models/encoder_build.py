@@ -17,6 +17,7 @@ from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     OFFICIAL_GRAPH,
     OFFICIAL_WEIGHTS,
+    PACKED_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     Manifest,
@@ -24,6 +25,7 @@ from amem_cli.models.encoder_files import (
     present_versions,
 )
 from amem_cli.models.onnx_file import ForeignGraph, GraphWriter
+from amem_cli.models.packed_e5 import build_packed
 
 PROBE: str = table("export_trials.toml")["texts"][0]
 _TYPES = "token_type_ids"
@@ -39,7 +41,11 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
 
     Raises:
         NotReadable: only the model's own library can run it.
+        DamagedWeights: the file of the extra `multilingual` is another.
     """
+    if (source / PACKED_FILE).is_file():
+        manifest = build_packed(source, folder)
+        return _with_probe(folder, replace(manifest, probe=[manifest.document_prompt + PROBE]))
     config = read_encoder_config(model, source)
     if (source / OFFICIAL_GRAPH).is_file() and not any(config.transformer.glob("*.safetensors")):
         _write_official(source / OFFICIAL_GRAPH, config, folder)
@@ -70,6 +76,11 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
     known = table("bundled_encoder.toml")
     if manifest.fingerprint == known["fingerprint"]:
         return replace(manifest, dimension=len(known["vector"]), expected=known["vector"])
+    return _with_probe(folder, manifest)
+
+
+def _with_probe(folder: Path, manifest: Manifest) -> Manifest:
+    """The manifest with what the new graph gives for its probe."""
     vector = ExportedGraph(folder, manifest, open_graph, expecting=False).probed()
     expected = [round(float(value), 6) for value in vector]
     return replace(manifest, dimension=len(expected), expected=expected)

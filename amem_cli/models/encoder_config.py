@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from amem_cli.models.encoder_files import MULTILINGUAL
+
 # Attention over a text needs memory by the square of its length: 50 MB here, 3 GB for the 8,192
 # tokens of some models. Notes are embedded in shorter passages anyway.
 MOST_TOKENS = 1024
@@ -59,7 +61,7 @@ class EncoderConfig:
 def chosen_prompts(model: str, prompts: Mapping[str, str], default_name: str) -> tuple[str, str]:
     """The prompts of documents and of questions, from those of a model by name."""
     named = {name: prompt for name, prompt in prompts.items() if prompt}
-    if not named and _E5.fullmatch(Path(model).name):
+    if not named and (model == MULTILINGUAL or _E5.fullmatch(Path(model).name)):
         # These were trained with prompts that only their documentation names.
         named = _E5_PROMPTS
     default = named.get(default_name, "")

@@ -36,6 +36,7 @@ from amem_cli.models.encoder_files import (
     present_versions,
     write_manifest,
 )
+from amem_cli.models.packed_e5 import DamagedWeights
 
 _TRIALS: list[str] = table("export_trials.toml")["texts"]
 # Longer than any model reads.
@@ -278,7 +279,7 @@ def _build(folder: Path, model: str, *, has_library: bool) -> str:
         OnnxEncoder(folder).load()
         if has_library and has_weights(source) and not bundled_encoder(model):
             EncoderExporter(model, source).prove(folder, manifest)
-    except (OSError, MemoryError):
+    except (OSError, MemoryError, DamagedWeights):
         raise
     # Whatever is wrong with the files, their own library says it best.
     except Exception as error:

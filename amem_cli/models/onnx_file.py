@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FLOAT_TYPE, _INT_TYPE, _INTS_TYPE = 1, 2, 7
 # Types of numbers, as a `Cast` names them.
 FLOAT, INT32, _INT64 = 1, 6, 7
-_ELEMENTS = {"float32": FLOAT, "int64": _INT64}
+_ELEMENTS = {"float32": FLOAT, "int64": _INT64, "uint8": 2, "int8": 3}
 _EXTERNAL = 1
 # Fields of a model and of its graph.
 _MODEL_GRAPH, _MODEL_OPSET = 7, 8
@@ -70,16 +71,20 @@ class GraphWriter:
         self._nodes.append(message)
         return output
 
-    def table(self, name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> str:
-        """Add weights of float32, in the file beside the graph; returns their name."""
+    def table(self, name: str, values: np.ndarray[tuple[int, ...], np.dtype[Any]]) -> str:
+        """Add weights, in the file beside the graph: 8-bit integers, all others as float32.
+
+        Returns their name.
+        """
         if self.weights is None:
             raise ValueError("there is no file for weights")
-        content = np.ascontiguousarray(values, dtype="<f4")
+        is_small = values.dtype in (np.uint8, np.int8)
+        content = np.ascontiguousarray(values, dtype=values.dtype if is_small else "<f4")
         with self.weights.open("ab") as stream:
             offset = -(-stream.tell() // _PAGE) * _PAGE
             stream.write(bytes(offset - stream.tell()))
             stream.write(content.data)
-        message = _tensor_head(name, content.shape, _ELEMENTS["float32"])
+        message = _tensor_head(name, content.shape, _ELEMENTS[content.dtype.name])
         place = {"location": self.weights.name, "offset": offset, "length": content.nbytes}
         for key, value in place.items():
             message += _bytes(13, _bytes(1, key.encode()) + _bytes(2, str(value).encode()))

