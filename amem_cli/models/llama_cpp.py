@@ -260,6 +260,8 @@ class LlamaCppModel:
         self._child = child
         try:
             reply = self._exchange(child, self._settings, self._start_seconds)
+        except ModelClosed:
+            raise
         except ModelError:
             # If the library does not load at all, that is the reason, and has another remedy.
             check_library_loads()

@@ -37,9 +37,10 @@ SHARE_OF_CORES = 2
 # Others work on what is pending, too: it is counted so often, or less if that takes long.
 COUNT_SECONDS = 10.0
 COUNT_SHARE = 500.0
-# How long an end that is overdue waits for a change to be written, and to be told.
+# How long an end that is overdue waits for a change to be written, to be told, and for the model.
 CHANGE_SECONDS = 1.0
 TELL_SECONDS = 0.2
+CLOSE_SECONDS = 1.0
 
 # These settings are read for every note; those of other commands matter to no watcher.
 _TAKEN_UP = ("evolution.", "llm.", "watch.")
@@ -142,16 +143,20 @@ class Watcher:
         lock, status = self._lock, self._status
         if lock is not None:
             lock.release()
+        close_model = self._workspace.models.close_model
 
         def tell() -> None:
+            # Kept: nothing is reported after the last event.
+            self._reporting.acquire(timeout=TELL_SECONDS)
             if status is not None:
                 event = WatchEvent("stopped", "stopped", {})
                 self._on_event(event, status_after(status, event))
 
-        # Whoever should read this may not read at all.
-        telling = threading.Thread(target=tell, daemon=True)
-        telling.start()
-        telling.join(TELL_SECONDS)
+        # Whoever should read the event may not read at all; a model that hangs would stay behind.
+        for last, seconds in ((tell, 2 * TELL_SECONDS), (close_model, CLOSE_SECONDS)):
+            thread = threading.Thread(target=last, daemon=True)
+            thread.start()
+            thread.join(seconds)
         leave()
 
     def _work(self) -> BackgroundWork:

@@ -26,12 +26,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="need
 # It is to take five seconds; a loaded machine may need more. Without care it is a minute or more.
 LONGEST_END = 20.0
 TEXT = "Walrus {} dives for clams.\n"
-# An encoder that takes a minute for the first text, in the thread that follows the folder.
+# An encoder that takes a minute for a text, in the thread that follows the folder, once it may.
 SLOW_ENCODER = """
-import time
+import os, time
 from amem_cli.models import prepared
 
-def encode(self, texts):
+quick = prepared.PreparedEncoder.encode
+
+def encode(self, texts, *rest, **named):
+    if not os.path.exists({may!r}):
+        return quick(self, texts, *rest, **named)
     open({mark!r}, "w").close()
     time.sleep(60)
 
@@ -121,15 +125,40 @@ def test_it_ends_while_a_model_hangs_in_its_own_process_and_that_one_is_gone_too
     assert_nothing_is_half_done(amem, vault)
 
 
+def slow_encoder(amem: Program, folder: Path) -> tuple[Path, Path, str]:
+    """The file that makes the encoder slow, the one that it then makes, and Python's path."""
+    folder.mkdir()
+    may, mark = folder / "may", folder / "begun"
+    (folder / "sitecustomize.py").write_text(SLOW_ENCODER.format(may=str(may), mark=str(mark)))
+    return may, mark, f"{amem.environment['PYTHONPATH']}{os.pathsep}{folder}"
+
+
 def test_it_ends_while_the_encoder_keeps_the_loop_itself_busy(
     amem: Program, vault: Path, tmp_path: Path
 ) -> None:
-    folder, mark = tmp_path / "slow", tmp_path / "begun"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(SLOW_ENCODER.format(mark=str(mark)))
-    path = f"{amem.environment['PYTHONPATH']}{os.pathsep}{folder}"
+    may, mark, path = slow_encoder(amem, tmp_path / "slow")
+    may.touch()
     # It reaches neither its first line nor its worker, so nothing can be waited for but the mark.
     watcher = RunningWatcher(amem, vault, PYTHONPATH=path)
     watcher.until(mark.exists)
     assert_it_ends(watcher, signal.SIGTERM)
     assert_nothing_is_half_done(amem, vault)
+
+
+def test_no_process_of_a_model_is_left_if_the_loop_itself_is_busy_at_the_end(
+    amem: Program, vault: Path, tmp_path: Path
+) -> None:
+    may, mark, path = slow_encoder(amem, tmp_path / "slow")
+    model: dict[str, Any] = {
+        "AMEM_LLM_BACKEND": "llama.cpp",
+        "AMEM_LLM_MODEL": str(write_tiny_gguf(tmp_path / "tiny.gguf")),
+    }
+    with watching(amem, vault, PYTHONPATH=path, **model) as watcher:
+        watcher.until(lambda: psutil.Process(watcher.process.pid).children())
+        (child,) = psutil.Process(watcher.process.pid).children()
+        child.suspend()
+        may.touch()
+        write_note(vault, "seal.md", TEXT.format("one"))
+        watcher.until(mark.exists)
+        assert_it_ends(watcher, signal.SIGTERM)
+        assert not child.is_running()

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
+from amem_cli.journal.change_store import WRITE_LOCK
+from amem_cli.mcp.server import QUICK_THREADS
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.mcp.clients import (
@@ -242,17 +245,17 @@ def test_an_add_that_is_cancelled_leaves_the_note_saved_and_pending(
 def test_a_call_that_is_cancelled_before_its_turn_is_not_done(amem: Program, vault: Path) -> None:
     with raw_server(amem, "--allow-delete") as server:
         server.greet()
-        for number in range(1, 300):
-            server.call(number, "search", query="walrus")
-        # In one piece, so that the server knows of both when it comes to the first.
-        delete = {"name": "delete", "arguments": {"note": "walrus"}}
-        messages = (
-            {"id": 300, "method": "tools/call", "params": delete},
-            {"method": "notifications/cancelled", "params": {"requestId": 300}},
-        )
-        server.send("\n".join(json.dumps({"jsonrpc": "2.0", **each}) for each in messages))
-        server.call(301, "list")
-        server.answer(301)
+        # Another process writes, and whoever else wants to write waits until every thread does.
+        with FileLock(vault / ".amem" / WRITE_LOCK):
+            for number in range(1, 2 * QUICK_THREADS):
+                server.call(number, "add", text=f"Clam {number} lives in mud.")
+            server.call(300, "delete", note="walrus")
+            server.send({"method": "notifications/cancelled", "params": {"requestId": 300}})
+            # Answered by the server without a thread, after it has read the cancellation.
+            server.send({"id": 301, "method": "ping"})
+            server.answer(301)
+        server.call(302, "list")
+        server.answer(302)
         assert server.end() == 0
     assert (vault / "walrus.md").exists()
     assert not any(each["kind"] == "remove" for each in journal(vault))
