@@ -132,6 +132,7 @@ class Disturbed:
         self.model_id = "disturbed"
         self.dimension = int(vectors.shape[1])
         self.max_tokens = 256
+        self.is_spread = False
 
     def readable(self, text: str) -> float:
         return 1.0

@@ -97,6 +97,10 @@ class WatchedEncoder:
     def max_tokens(self) -> int:
         return self.encoder.max_tokens
 
+    @property
+    def is_spread(self) -> bool:
+        return self.encoder.is_spread
+
     def readable(self, text: str) -> float:
         return self.encoder.readable(text)
 

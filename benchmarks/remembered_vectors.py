@@ -49,6 +49,10 @@ class RememberingEncoder:
     def max_tokens(self) -> int:
         return self._encoder.max_tokens
 
+    @property
+    def is_spread(self) -> bool:
+        return self._encoder.is_spread
+
     def readable(self, text: str) -> float:
         """Share of a text's tokens that the model knows."""
         return self._encoder.readable(text)

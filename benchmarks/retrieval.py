@@ -251,11 +251,14 @@ def main() -> None:
     parser.add_argument("--imported", action="store_true",
                         help="notes a second apart in an order that says nothing")  # fmt: skip
     parser.add_argument("--ablations", action="store_true", help="the search without its parts")
+    parser.add_argument("--encoder", default="", help="name or folder; the usual one if missing")
     parser.add_argument("--reranker", default="", help="name or folder of a CrossEncoder")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
     os.environ["AMEM_SEARCH_RERANKER"] = options.reranker
+    if options.encoder:
+        os.environ["AMEM_ENCODER_MODEL"] = options.encoder
     with tempfile.TemporaryDirectory() as folder:
         encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
     documents: dict[str, Any] = {}

@@ -241,6 +241,7 @@ class HashedWords:
     """An encoder without a model, as fast as nothing."""
 
     model_id, dimension, max_tokens = "hashed@384", 384, 256
+    is_spread = False
 
     def readable(self, text: str) -> float:
         return 1.0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,7 +94,9 @@ def judged(group: Searches, query: str, mode: str) -> dict[str, Evidence]:
     elif mode == "semantic":
         scores = scorer.by_meaning(vector)
     else:
-        scores = scorer.by_both(vector, group.encoder.readable(query))
+        scores = scorer.by_both(
+            vector, group.encoder.readable(query), is_spread=group.encoder.is_spread
+        )
     return scorer.evidence(list(scores)[:JUDGED], vector)
 
 
@@ -182,14 +185,18 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--links", choices=("none", "given", "made"), default="none",
                         help="those of links.jsonl, or those amem makes")  # fmt: skip
+    parser.add_argument("--encoder", default="", help="name or folder; the usual one if missing")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     options = parser.parse_args()
+    if options.encoder:
+        os.environ["AMEM_ENCODER_MODEL"] = options.encoder
     with tempfile.TemporaryDirectory() as folder:
         encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
     made = searches(options.data / "gold", encoder, options.links)
     for mode in MODES:
         fit_on = made["keyword" if mode == "keyword" else "hybrid"]
-        shipped = scale_for(None if mode == "keyword" else 1.0)
+        readable = None if mode == "keyword" else 1.0
+        shipped = scale_for(readable, is_spread=encoder.is_spread)
         report(mode, made[mode], fit_on, shipped)
         reliability(made[mode], shipped)
     for mode in ("hybrid", "keyword"):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from amem_cli.errors import EncoderError
+from amem_cli.models.common_part import COMMON_FILE, CommonPart
 from amem_cli.models.encoder_config import MOST_TOKENS
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
@@ -55,6 +56,8 @@ class _ExportedEncoder(ABC):
         self._manifest = manifest = read_manifest(folder)
         self.model_id = manifest.model_id
         self.dimension, self.max_tokens = manifest.dimension, manifest.max_tokens
+        self._common: CommonPart | None = None
+        self.is_spread = COMMON_FILE in manifest.sizes
 
     def encode(
         self,
@@ -65,6 +68,8 @@ class _ExportedEncoder(ABC):
     ) -> Vectors:
         """Encode texts, as the port says; `progress` receives how many more texts are done."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        if self.is_spread and self._common is None:
+            self._common = self._read_common_part()
         prompt = self._manifest.prompt(query=query)
         # Texts of one length waste nothing on padding, and characters tell the length well enough
         # to choose what goes into one window.
@@ -73,10 +78,20 @@ class _ExportedEncoder(ABC):
             places = order[start : start + _WINDOW_TEXTS]
             window = [clean_text(texts[place]) for place in places]
             for batch, rows in self._batches(window, prompt, many=len(texts) > _FEW_TEXTS):
-                vectors[[places[position] for position in batch]] = rows
+                spread = self._common.taken_from(rows) if self._common else rows
+                vectors[[places[position] for position in batch]] = spread
                 if progress is not None:
                     progress(len(batch))
         return vectors
+
+    def _read_common_part(self) -> CommonPart:
+        try:
+            return CommonPart.read(self._folder, self.dimension)
+        except (OSError, ValueError) as error:
+            raise BrokenExport(
+                f"the prepared model in {self._folder} cannot be loaded: {first_line(error)}",
+                hint="Delete that folder; it is made again.",
+            ) from error
 
     def load(self) -> object:
         """Load what the first `encode` would load, if that is a matter of a moment."""

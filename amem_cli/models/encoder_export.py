@@ -21,6 +21,7 @@ from typing import Any
 from amem_cli.data import table
 from amem_cli.errors import AmemError, EncoderError, extra_hint
 from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model
+from amem_cli.models.common_part import COMMON_FILE, CommonPart
 from amem_cli.models.encoder_build import PROBE, build_encoder, optimise
 from amem_cli.models.encoder_config import chosen_prompts
 from amem_cli.models.encoder_files import (
@@ -279,6 +280,7 @@ def _build(folder: Path, model: str, *, has_library: bool) -> str:
         OnnxEncoder(folder).load()
         if has_library and has_weights(source) and not bundled_encoder(model):
             EncoderExporter(model, source).prove(folder, manifest)
+        _spread(folder, manifest)
     except (OSError, MemoryError, DamagedWeights):
         raise
     # Whatever is wrong with the files, their own library says it best.
@@ -290,7 +292,10 @@ def _build(folder: Path, model: str, *, has_library: bool) -> str:
 
 def _export(folder: Path, loaded: EncoderExporter | RerankerExporter) -> None:
     try:
-        loaded.prove(folder, _described(folder, loaded.export(folder)))
+        manifest = _described(folder, loaded.export(folder))
+        loaded.prove(folder, manifest)
+        if isinstance(loaded, EncoderExporter):
+            _spread(folder, manifest)
     except (OSError, MemoryError):
         raise
     # Whatever the export stumbles over, the model itself still works; what is found of it holds
@@ -303,6 +308,13 @@ def _export(folder: Path, loaded: EncoderExporter | RerankerExporter) -> None:
         _empty(folder)
         failed = replace(loaded.manifest, reason=reason[:500], versions=versions)
         write_manifest(folder, failed)
+
+
+def _spread(folder: Path, manifest: Manifest) -> None:
+    """Take away from the encoder's vectors what they have in common, if that is much."""
+    if common := CommonPart.of(OnnxEncoder(folder)):
+        size = common.write(folder)
+        write_manifest(folder, replace(manifest, sizes={**manifest.sizes, COMMON_FILE: size}))
 
 
 def _described(folder: Path, manifest: Manifest) -> Manifest:

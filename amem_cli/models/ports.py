@@ -30,6 +30,13 @@ class Encoder(Protocol):
     def max_tokens(self) -> int:
         """Tokens of a text that the model reads; the rest is cut."""
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether the model finds all texts alike, so that its vectors' common part was taken away.
+
+        Its cosines then have another scale than those of other models.
+        """
+
     def readable(self, text: str) -> float:
         """Share of a text's tokens that the model knows, 0..1; 1 if that is unknown."""
 

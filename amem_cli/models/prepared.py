@@ -144,6 +144,10 @@ class PreparedEncoder:
     def max_tokens(self) -> int:
         return self._opened().max_tokens
 
+    @property
+    def is_spread(self) -> bool:
+        return self._opened().is_spread
+
     def readable(self, text: str) -> float:
         """Share of a text's tokens that the model knows, as the port says."""
         return self._opened().readable(text)

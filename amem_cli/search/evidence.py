@@ -68,14 +68,19 @@ class Scale(NamedTuple):
 
 # `python benchmarks/search_floor.py DATA_FOLDER` repeats the fit.
 BY_MEANING = Scale(nearness=4.288, coverage=2.94, rare_words=0.0, offset=-3.331, floor=0.055)
+BY_SPREAD_MEANING = BY_MEANING
 BY_WORDS = Scale(nearness=0.0, coverage=1.484, rare_words=2.278, offset=-4.532, floor=0.061)
 
 
-def scale_for(readable: float | None) -> Scale:
-    """The scale for a query of which an encoder reads this share; None without an encoder."""
+def scale_for(readable: float | None, *, is_spread: bool = False) -> Scale:
+    """The scale for a query of which an encoder reads this share; None without an encoder.
+
+    Args:
+        is_spread: as the encoder says of its vectors.
+    """
     if readable is None:
         return BY_WORDS
-    pairs = zip(BY_MEANING, BY_WORDS, strict=True)
+    pairs = zip(BY_SPREAD_MEANING if is_spread else BY_MEANING, BY_WORDS, strict=True)
     return Scale(*(readable * near + (1 - readable) * said for near, said in pairs))
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
 # rank fusion if one of the two legs knows nothing (Bruch et al. 2023, arXiv 2210.11934).
 COSINE_SHARE = 0.55
+# That of an encoder whose vectors were spread: it knows more languages, and words fewer.
+SPREAD_SHARE = 0.7
 # BM25 forgives a missing word if another one is frequent, but a note with every word of the query
 # is more likely meant. That holds for up to six terms; a query of twelve is a text to find similar
 # notes for, and no note repeats all of it.
@@ -93,11 +95,14 @@ class QueryScorer:
         cosines = self._cosines(vector, self._wide, self._among)
         return {path: max(0.0, cosine) for path, cosine in cosines.items()}
 
-    def by_both(self, vector: Vectors, readable: float = 1.0) -> dict[str, float]:
+    def by_both(
+        self, vector: Vectors, readable: float = 1.0, *, is_spread: bool = False
+    ) -> dict[str, float]:
         """Words and meaning, with what notes of one occasion and linked notes lend each other.
 
         Args:
             readable: share of the query that the encoder can read.
+            is_spread: as the encoder says of its vectors.
         """
         cosines = self._cosines(vector, self._wide, self._among)
         # Unknown words are not corrected here: the encoder may know their meaning.
@@ -110,7 +115,7 @@ class QueryScorer:
             if unscored := sorted(candidates - set(words)):
                 text = self._index.text
                 words.update(text.keyword_scores(self.terms, len(unscored), unscored))
-            return fused(cosines, self._covered(words), readable)
+            return fused(cosines, self._covered(words), readable, is_spread=is_spread)
 
         scores = fused_scores({*cosines, *words})
         surplus = excess(scores)
@@ -261,7 +266,11 @@ def ranked(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def fused(
-    cosines: Mapping[str, float], words: Mapping[str, float], readable: float = 1.0
+    cosines: Mapping[str, float],
+    words: Mapping[str, float],
+    readable: float = 1.0,
+    *,
+    is_spread: bool = False,
 ) -> dict[str, float]:
     """Convex fusion over the union of both legs, best first.
 
@@ -269,9 +278,16 @@ def fused(
         cosines, words: both should know every candidate; a missing score counts as zero.
         readable: share of the query that the encoder can read, 0..1. Of a script that it never
             learned it sees little more than the punctuation, and the words count for more.
+        is_spread: whether the encoder's vectors were: then the cosines of texts that have nothing
+            in common are still above zero, and count from the least one.
     """
-    near, matching = _normalised(cosines), _normalised(words)
-    share = COSINE_SHARE * math.sqrt(readable) if matching and near else float(bool(near))
+    least = min(cosines.values(), default=0.0) if is_spread else 0.0
+    if least == max(cosines.values(), default=0.0):
+        least = 0.0
+    near = _normalised({key: cosine - least for key, cosine in cosines.items()})
+    matching = _normalised(words)
+    share = SPREAD_SHARE if is_spread else COSINE_SHARE
+    share = share * math.sqrt(readable) if matching and near else float(bool(near))
     total = {key: share * score for key, score in near.items()}
     for key, score in matching.items():
         total[key] = total.get(key, 0.0) + (1 - share) * score

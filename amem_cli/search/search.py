@@ -174,14 +174,16 @@ def search(
     scorer = QueryScorer(index, query, max(CANDIDATES, limit * 2), allowed)
     vector: Vectors | None = None
     readable: float | None = None
+    is_spread = False
     if mode == "keyword" or encoder is None:
         scores = scorer.by_words()
     else:
         vector, readable = encoder.encode([query], query=True)[0], encoder.readable(query)
+        is_spread = encoder.is_spread
         if mode == "semantic":
             scores = scorer.by_meaning(vector)
         else:
-            scores = scorer.by_both(vector, readable)
+            scores = scorer.by_both(vector, readable, is_spread=is_spread)
             if reranker is not None:
                 scores = scorer.reranked(reranker, query, vector, scores)
     # An id names its note, though it stands in no text.
@@ -213,7 +215,7 @@ def search(
     ordered = with_current_first(index, hits, hit, allowed)
     judged = list(scores)[:JUDGED]
     paths = dict.fromkeys((*judged, *(each.note.path for each in hits)))
-    scale = scale_for(readable)
+    scale = scale_for(readable, is_spread=is_spread)
     evidence = scorer.evidence(list(paths), vector)
     likely = {path: named.get(path) or scale.score(each) for path, each in evidence.items()}
     # Who names a limit of their own gets all above it as what they want.

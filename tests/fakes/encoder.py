@@ -32,12 +32,14 @@ class FakeEncoder:
         max_tokens: int = 256,
         pairs: bool = False,
         reads: float = 1.0,
+        is_spread: bool = False,
     ) -> None:
         self._dimension = dimension
         self._name = name
         self._max_tokens = max_tokens
         self._pairs = pairs
         self._reads = reads
+        self.is_spread = is_spread
         self.encoded: list[str] = []
 
     @property
