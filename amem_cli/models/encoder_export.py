@@ -20,8 +20,8 @@ from typing import Any
 
 from amem_cli.data import table
 from amem_cli.errors import AmemError, EncoderError, extra_hint
-from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model
 from amem_cli.models.common_part import COMMON_FILE, CommonPart
+from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model
 from amem_cli.models.encoder_build import PROBE, build_encoder, optimise
 from amem_cli.models.encoder_config import chosen_prompts
 from amem_cli.models.encoder_files import (

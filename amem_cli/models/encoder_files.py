@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from amem_cli.data import table
 from amem_cli.errors import EncoderError, extra_hint
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
@@ -156,10 +157,9 @@ def model_fingerprint(folder: Path) -> str:
     try:
         if (folder / PACKED_FILE).is_file():
             # Other files of that package have no part in the vectors.
-            for block in _samples(folder / PACKED_FILE):
-                digest.update(block)
-            return digest.hexdigest()
-        files = [p for part in _parts(folder) for p in part.glob("*") if p.suffix in _DECIDING]
+            files = [folder / PACKED_FILE]
+        else:
+            files = [p for part in _parts(folder) for p in part.glob("*") if p.suffix in _DECIDING]
         if not has_weights(folder):
             files += [folder / OFFICIAL_GRAPH, folder / OFFICIAL_WEIGHTS]
         for path in sorted(files):
@@ -172,11 +172,15 @@ def model_fingerprint(folder: Path) -> str:
         raise EncoderError(
             f"the encoder in {folder} cannot be read: {error}", hint="Is the copy complete?"
         ) from error
-    return digest.hexdigest()
+    fingerprint = digest.hexdigest()
+    if fingerprint == table("bundled_encoder.toml")["fingerprint"]:
+        return fingerprint
+    # An index may hold other models' vectors as they were: with what they have in common.
+    return hashlib.sha256(f"{fingerprint} spread".encode()).hexdigest()
 
 
 def _content(path: Path) -> Iterator[bytes]:
-    if path.suffix in (".onnx", ".onnx_data"):
+    if path.suffix in (".onnx", ".onnx_data", ".bin"):
         yield from _samples(path)
         return
     if path.suffix != ".safetensors":

@@ -8,6 +8,7 @@ its own operator, but the table of words, of which a text needs only a few rows:
 from __future__ import annotations
 
 import hashlib
+import itertools
 import secrets
 import struct
 from pathlib import Path
@@ -194,8 +195,7 @@ def _write_graph(packed: _PackedFile, folder: Path) -> None:
         names = [f"{own}{part}" for part in "qkv"]
         joined = product(hidden, [f"{name}.w" for name in names], rows=_SIZE, columns=_SIZE)
         parts = [
-            writer.step("Slice", [joined, *ends, last_axis])
-            for ends in zip(starts[:-1], starts[1:], strict=True)
+            writer.step("Slice", [joined, *ends, last_axis]) for ends in itertools.pairwise(starts)
         ]
         biases = np.concatenate([packed.floats(f"{name}.b") for name in names])
         bias = writer.table(f"{own}qkv.b", biases)

