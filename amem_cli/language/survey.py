@@ -1,7 +1,8 @@
 """Which share of many texts is in which language.
 
-Measured on the vaults of tests/data and on paragraphs in 27 languages: at least 20 of 100 small
-words of English prose are among its stop words, at most 13 of any other language's.
+Of 100 small words of an English note at least 30 are among its stop words, of other languages at
+most 11: measured on seven invented people's notes and two published vaults, and on the paragraphs
+of tests/language/test_survey.py.
 """
 
 from __future__ import annotations
