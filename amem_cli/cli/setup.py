@@ -244,7 +244,8 @@ def _take(
                 "next": [],
                 "test": None,
             }
-            session.output.result(document, f"{_said(name)} is in use; nothing was changed")
+            kept = "as before" if also else "nothing was changed"
+            session.output.result(document, f"{_said(name)} is in use; {kept}")
             return
     try:
         chosen = use_language_model(session, *wanted, test=test, allow=_allowing(session, yes))

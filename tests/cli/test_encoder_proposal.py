@@ -131,6 +131,7 @@ def test_a_vault_with_vectors_is_told_what_follows(german: Program) -> None:
     assert german("index").code == 0
     taken = german("setup", "--yes")
     assert f"encoder.model = '{MULTILINGUAL_ENCODER}'" in taken.out
+    assert "nothing was changed" not in taken.out
     assert "amem index" in taken.err
 
 
