@@ -21,7 +21,8 @@ AFTER_RENAMED_PROPERTY = (
     " the notes and count as yours"
 )
 AFTER_ENCODER = (
-    "next: `amem index` embeds all notes again; until then, searches use the old vectors"
+    "next: `amem index`, or a running watcher, embeds all notes again; until then, searches use the"
+    " old vectors"
 )
 
 config = typer.Typer(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ from amem_cli.errors import AmemError, NoVault, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.settings import Settings
+    from amem_cli.workspace.languages import EncoderProposal
     from amem_cli.workspace.setup import Choice, Survey
 
 
@@ -38,8 +40,9 @@ def setup(
         Option(
             "--yes",
             "-y",
-            help="Do not ask: take the recommended model, which sends nothing away; with --model,"
-            " let that one get the texts of your notes wherever it is.",
+            help="Do not ask: take the recommended model, which sends nothing away, and the encoder"
+            " that fits your languages, if it is installed; with --model, let that one get the"
+            " texts of your notes wherever it is.",
         ),
     ] = False,
     test: Annotated[
@@ -53,6 +56,9 @@ def setup(
     llama-server, LM Studio and vLLM on this machine, for GGUF files in the usual folders, and for
     programs such as llm and claude, and runs none of them. Nothing is downloaded, and no text
     leaves this machine unless you say so.
+
+    If a fifth of your notes' text is not English, and the encoder knows English only, amem proposes
+    one that knows more languages, and asks once whether to use it.
 
     The choice is made as by `amem model use`. Without a terminal, or with --json, nothing is asked
     and nothing changed, unless an option makes the choice.
@@ -80,7 +86,8 @@ def setup(
     found = _survey(session, root)
     if name or yes:
         choice = found.named(name) if name else found.recommended
-        _take(session, choice or name, yes=yes, test=test)
+        also = {} if name else _take_encoder(session, found.proposed)
+        _take(session, choice or name, yes=yes, test=test, also=also)
         return
     output.result(lambda: survey_document(found), lambda console: show_survey(console, found))
     if output.as_json:
@@ -88,38 +95,94 @@ def setup(
     if root is None:
         output.notice("no vault here: `amem init DIR` makes one, then `amem setup` chooses")
     elif _can_ask(session):
+        _offer_encoder(session, found.proposed)
         _ask(session, found, test)
     else:
         output.notice("nothing was changed; --yes takes the recommended one, --model NAME another")
 
 
 def offer(session: Session, root: Path) -> None:
-    """Let the user choose a model for a new vault, if one is here and somebody can answer.
+    """Let the user of a new vault choose a model, if one is here, and an encoder for its languages.
 
-    The vault is there whatever comes of it, so a failure is only reported.
+    Without a terminal it only says which encoder fits. The vault is there whatever comes of it, so
+    a failure is only reported.
     """
-    from amem_cli.terminal.setup import show_survey
-
-    if not _can_ask(session):
-        return
     session = replace(session, vault=root)
-    output = session.output
     try:
-        found = _survey(session, root)
-        if found.current.kind != "none":
-            return
-        if not found.models:
-            output.plain("no language model was found; `amem setup` tells what one is worth")
-            return
-        output.plain("")
-        show_survey(output.console(), found)
-        _ask(session, found, None)
-        output.plain("")
+        if _can_ask(session):
+            _offer_all(session, root)
+        elif not (session.output.as_json or session.output.quiet):
+            _tell_of_encoder(session)
     except typer.Exit:
         # Of a model that turned out to be unfit.
         return
     except AmemError as error:
-        output.error(error)
+        session.output.error(error)
+
+
+def _offer_all(session: Session, root: Path) -> None:
+    from amem_cli.terminal.setup import show_survey
+
+    output, found = session.output, _survey(session, root)
+    is_open = found.current.kind == "none"
+    if is_open and found.models:
+        output.plain("")
+        show_survey(output.console(), found)
+    elif found.proposed is not None and found.proposed.install:
+        output.notice(f"{found.proposed.message}; next: {found.proposed.hint}")
+    _offer_encoder(session, found.proposed)
+    if is_open and found.models:
+        _ask(session, found, None)
+        output.plain("")
+    elif is_open:
+        output.plain("no language model was found; `amem setup` tells what one is worth")
+
+
+def _tell_of_encoder(session: Session) -> None:
+    from amem_cli.workspace.languages import encoder_proposal
+    from amem_cli.workspace.setup import languages_of
+
+    with session.workspace(sync=False) as workspace:
+        proposed = encoder_proposal(languages_of(workspace), workspace.settings)
+    if proposed is not None:
+        session.output.notice(f"{proposed.message}; next: {proposed.hint}")
+
+
+def _offer_encoder(session: Session, proposed: EncoderProposal | None) -> None:
+    """Ask whether to use the encoder, unless it is not installed or was not wanted before."""
+    from amem_cli.cli.files import ask_key
+    from amem_cli.workspace.languages import decline, is_declined
+
+    root = session.root
+    if proposed is None or proposed.install or is_declined(root, proposed.name, os.environ):
+        return
+    prompt = f"{proposed.message}. Use the encoder `{proposed.name}`, which knows more? [y/N]"
+    if ask_key(session.output, prompt, "yn\r\n") == "y":
+        _take_encoder(session, proposed)
+        return
+    decline(root, proposed.name, os.environ)
+    session.output.notice(f"the encoder was not changed; later: {proposed.hint}")
+
+
+def _take_encoder(session: Session, proposed: EncoderProposal | None) -> dict[str, str]:
+    """Use the encoder if one is proposed and installed; the settings that changed."""
+    from amem_cli.cli.config import AFTER_ENCODER
+    from amem_cli.workspace.model_choice import choose
+
+    if proposed is None:
+        return {}
+    if proposed.install:
+        session.output.notice(f"{proposed.message}; next: {proposed.hint}")
+        return {}
+    with session.workspace(sync=False) as workspace:
+        choose(workspace, {"encoder.model": proposed.name})
+        # In a vault without vectors, the next search or index makes them, and nothing waits.
+        has_vectors = workspace.index.vectors.encoder() is not None
+    if not session.output.as_json:
+        session.output.plain(f"encoder.model = {proposed.name!r}")
+    if has_vectors:
+        session.output.notice(AFTER_ENCODER)
+    return {"encoder.model": proposed.name}
 
 
 def _can_ask(session: Session) -> bool:
@@ -153,8 +216,19 @@ def _ask(session: Session, found: Survey, test: bool | None) -> None:
     _take(session, shown.get(key, found.recommended), yes=False, test=test)
 
 
-def _take(session: Session, choice: Choice | str, *, yes: bool, test: bool | None) -> None:
-    """Choose a model of the survey, or one that `model use` knows by its name."""
+def _take(
+    session: Session,
+    choice: Choice | str,
+    *,
+    yes: bool,
+    test: bool | None,
+    also: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Choose a model of the survey, or one that `model use` knows by its name.
+
+    Args:
+        also: settings that were changed before, for the document.
+    """
     from amem_cli.cli.model import end_by_verdict, use_language_model
 
     if isinstance(choice, str):
@@ -163,8 +237,15 @@ def _take(session: Session, choice: Choice | str, *, yes: bool, test: bool | Non
     else:
         wanted, name = (choice.model, choice.backend or None, choice.base_url), choice.name
         if choice.is_current and not choice.is_refused:
-            document = {"name": name, "kept": True, "settings": {}, "next": [], "test": None}
-            session.output.result(document, f"{_said(name)} is in use; nothing was changed")
+            document = {
+                "name": name,
+                "kept": True,
+                "settings": dict(also),
+                "next": [],
+                "test": None,
+            }
+            kept = "as before" if also else "nothing was changed"
+            session.output.result(document, f"{_said(name)} is in use; {kept}")
             return
     try:
         chosen = use_language_model(session, *wanted, test=test, allow=_allowing(session, yes))
@@ -172,7 +253,7 @@ def _take(session: Session, choice: Choice | str, *, yes: bool, test: bool | Non
         session.output.notice("nothing was changed")
         return
     if session.output.as_json:
-        settings, further = dict(chosen.document), {}
+        settings, further = {**also, **chosen.document}, {}
         for key in ("next", "test"):
             further[key] = settings.pop(key)
         document = {"name": name, "kept": False, "settings": settings, **further}

@@ -21,7 +21,7 @@ from amem_cli.doctor.reading import (
 from amem_cli.errors import IndexFault, Problem
 from amem_cli.git.first_commits import FirstCommits
 from amem_cli.index.file import delete_index
-from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import Progress
 from amem_cli.index.sync import synchronise
 from amem_cli.journal.change_store import ChangeStore
@@ -29,6 +29,7 @@ from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, STATE_FOLDER, user_config_folder, user_state_folder
 from amem_cli.vault.file_state import SystemClock
+from amem_cli.workspace.languages import vault_languages
 from amem_cli.workspace.workspace import Workspace
 
 
@@ -179,15 +180,26 @@ class Checkup:
         return run(self.root, self._usable.settings.notes_dir) if self._is_own else ()
 
     def _encoder(self) -> Iterator[Finding]:
-        return settings.encoder_findings(self._usable.settings.encoder_model, self._environment)
+        model = self._usable.settings.encoder_model
+        yield from settings.encoder_findings(model, self._environment)
+        yield from self._of_index(
+            lambda index: settings.change_of_encoder_findings(
+                index.vectors, model, self._environment
+            )
+        )
+        languages = vault_languages(self._vault, list(self._snapshot.notes))
+        yield from settings.languages_finding(languages, self._usable.settings)
 
     def _pending(self) -> Iterable[Finding]:
+        return self._of_index(records.pending_findings)
+
+    def _of_index(self, run: Callable[[MemoryIndex], Iterable[Finding]]) -> list[Finding]:
         if not self._is_own:
-            return ()
+            return []
         # An unusable index is a finding of its own.
         with contextlib.suppress(IndexFault), self._copied_ports() as ports:
-            return [] if ports is None else list(records.pending_findings(ports.index))
-        return ()
+            return [] if ports is None else list(run(ports.index))
+        return []
 
     def _language_model(self) -> Iterator[Finding]:
         return settings.language_model_findings(self._usable, self.root, self._environment)

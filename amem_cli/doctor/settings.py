@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from amem_cli.doctor.finding import Finding, from_error
@@ -32,6 +32,9 @@ from amem_cli.settings import (
     read_settings_file,
     setting_keys,
 )
+
+if TYPE_CHECKING:
+    from amem_cli.index.vectors import IndexVectors
 
 SERVER_SECONDS = 2.0
 _TRIAL_TEXT = "Is the sky blue?"
@@ -152,6 +155,43 @@ def encoder_findings(model: str, environment: Mapping[str, str]) -> Iterator[Fin
             _try_encoder(model, environment)
     except EncoderError as error:
         yield from_error(error)
+
+
+def languages_finding(languages: Mapping[str, float], settings: Settings) -> Iterator[Finding]:
+    """Whether another encoder fits the notes' languages better; shares as `language_shares`."""
+    from amem_cli.workspace.languages import encoder_proposal
+
+    proposed = encoder_proposal(languages, settings)
+    if proposed is not None:
+        yield Finding("", proposed.message, proposed.hint, severity="notice")
+
+
+def change_of_encoder_findings(
+    vectors: IndexVectors, model: str, environment: Mapping[str, str]
+) -> Iterator[Finding]:
+    """How far the index has gone over to the encoder of the settings, if it has not yet."""
+    from amem_cli.models.prepared import PreparedEncoder, encoder_cache
+
+    former = vectors.encoder()
+    if former is None:
+        return
+    chosen = None
+    # What speaks against the encoder is a finding of its own.
+    with contextlib.suppress(EncoderError):
+        encoder = PreparedEncoder(model, cache=encoder_cache(environment))
+        # To prepare it would write.
+        chosen = encoder.model_id if encoder.is_prepared else None
+    if chosen == former:
+        return
+    total = vectors.count_passages()
+    done = 0 if chosen is None else total - vectors.count_to_embed(chosen)
+    yield Finding(
+        "",
+        f"{done} of {total} passages have vectors of the encoder {model};"
+        f" {former.partition('@')[0]} answers until all have one",
+        "`amem index` makes the rest, and so does a running watcher.",
+        severity="notice",
+    )
 
 
 def _try_encoder(model: str, environment: Mapping[str, str]) -> None:

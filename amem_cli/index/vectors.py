@@ -32,6 +32,8 @@ _MIN_CANDIDATES = 800
 # Shorter vectors have fewer bits, so more of them are compared.
 _USUAL_DIMENSION = 384
 
+_TRIAL_TEXT = "Is the sky blue?"
+
 # Up to so many passages are embedded before a search, in seconds; more are left to `amem index`.
 EMBEDDED_AT_ONCE = 200
 
@@ -96,6 +98,11 @@ class IndexVectors:
         """How many passages have no vector of this model."""
         condition = self._missing(model_id)
         sql = f"SELECT count(*) FROM passages WHERE position < ? AND {condition}"  # noqa: S608
+        return int(self._file.value(sql, _MAX_EMBEDDED))
+
+    def count_passages(self) -> int:
+        """How many passages have a vector once all are embedded."""
+        sql = "SELECT count(*) FROM passages WHERE position < ?"
         return int(self._file.value(sql, _MAX_EMBEDDED))
 
     def passages_to_embed(self, limit: int | None = None, after: int = 0) -> list[PassageJob]:
@@ -345,45 +352,71 @@ class EncoderChoice:
         cache: Path,
         notify: Callable[[str], None] | None = None,
     ) -> None:
+        self.name = name
         self._vectors = vectors
         self._chosen = chosen
-        self._name = name
         self._cache = cache
         self._notify = notify
+        # The encoder of the index at the first look, then the chosen one once the index has it.
+        self._expected: str | None = None
         self._former: Encoder | None = None
 
     def current(self) -> Encoder:
         """The encoder to search and to add with.
 
         The former one, if it still runs on this machine, while many passages have no vector of the
-        chosen one; also if the chosen one is not available.
+        chosen one; also if the chosen one is not available. If another command has chosen another
+        encoder since and the index went over to it: that one.
         """
         known = self._vectors.encoder()
         try:
             chosen = self._chosen()
-            if known is None or known == chosen.model_id:
+            if self._fits(known, chosen):
                 return chosen
+            if later := self._chosen_later(known):
+                return later
             waiting = self._vectors.count_to_embed(chosen.model_id)
             few = waiting <= EMBEDDED_AT_ONCE
             if few or self._vectors.count_to_embed(known) > EMBEDDED_AT_ONCE:
-                # Only loading it shows whether it is available.
-                _ = chosen.dimension
+                _try(chosen)
                 return chosen
         except (EncoderError, SettingsError) as error:
             return self._instead(known, error)
-        why = f"{waiting} passages have no vectors of {self._name} yet; amem index makes them"
+        why = f"{waiting} passages have no vectors of {self.name} yet; amem index makes them"
         return self._made_with(known, why) or chosen
 
     def preferred(self) -> Encoder:
-        """The encoder of the settings; the former one only if that is not available."""
+        """The encoder of the settings; the former one only if that is not available.
+
+        Or the one that another command has chosen since, as in `current`.
+        """
         known = self._vectors.encoder()
         try:
             chosen = self._chosen()
-            if known is not None and known != chosen.model_id:
-                _ = chosen.dimension
+            if self._fits(known, chosen):
+                return chosen
+            if later := self._chosen_later(known):
+                return later
+            _try(chosen)
         except (EncoderError, SettingsError) as error:
             return self._instead(known, error)
         return chosen
+
+    def _fits(self, known: str | None, chosen: Encoder) -> bool:
+        """Whether searches use the vectors of the chosen encoder, or of none yet."""
+        if known is not None and known != chosen.model_id:
+            self._expected = self._expected or known
+            return False
+        self._expected = known
+        return True
+
+    def _chosen_later(self, known: str | None) -> Encoder | None:
+        """The encoder of the index if it is neither the chosen nor the former one.
+
+        To go back to the chosen one would undo what the user has decided since these settings were
+        read, and two programs would take turns at it.
+        """
+        return self._made_with(known) if known != self._expected else None
 
     def _instead(self, known: str | None, error: AmemError) -> Encoder:
         former = self._made_with(known, error.message)
@@ -391,18 +424,23 @@ class EncoderChoice:
             raise error
         return former
 
-    def _made_with(self, known: str | None, why: str) -> Encoder | None:
-        """The encoder that made the vectors in the index, if it still runs; tells why."""
+    def _made_with(self, known: str | None, why: str = "") -> Encoder | None:
+        """The encoder that made the vectors in the index, if it still runs; tells why, if given."""
         from amem_cli.models.prepared import prepared_encoder
 
         if not known:
             return None
         if self._former is None or self._former.model_id != known:
             self._former = prepared_encoder(known, self._cache)
-        if self._former is not None and self._notify is not None:
+        if why and self._former is not None and self._notify is not None:
             self._notify(f"! {known.partition('@')[0]} still answers: {why}")
             self._notify = None
         return self._former
+
+
+def _try(encoder: Encoder) -> None:
+    """Raise `EncoderError` if it cannot be run; what is known of it does not show that."""
+    encoder.encode([_TRIAL_TEXT])
 
 
 def _blob(vector: Vectors) -> bytes:

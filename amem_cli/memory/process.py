@@ -7,7 +7,7 @@ a later answer replaces these values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -16,6 +16,7 @@ from amem_cli.analyzer.earlier_notes import EarlierNotes, moment_made
 from amem_cli.errors import (
     AmemError,
     BudgetSpent,
+    EncoderError,
     HeaderRefused,
     ModelClosed,
     ModelError,
@@ -67,6 +68,8 @@ class MemoryProcess:
     Attributes:
         again: what the machine wrote in a note's metadata is made anew, also what was undone.
         waiting: see `MemorySteps`.
+        serving: gives the encoder that the index uses, for each note anew, as the index may go over
+            to another meanwhile; None if it always is `encoder`.
     """
 
     ports: VaultPorts
@@ -75,6 +78,7 @@ class MemoryProcess:
     settings: ProcessSettings = field(default_factory=ProcessSettings)
     again: bool = False
     waiting: Mapping[str, Place] | None = None
+    serving: Callable[[], Encoder] | None = None
 
     def run(
         self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
@@ -95,11 +99,16 @@ class MemoryProcess:
         """
         with self.ports.changes.working(self.settings.deadline if asked or not only_pending else 0):
             for _ in range(MAX_ROUNDS):
+                process = self._in_step()
                 try:
-                    return self._run_once(path, asked, dry_run, only_pending)
+                    return process._run_once(path, asked, dry_run, only_pending)
                 except WriteConflict:
                     # Somebody saved while the model worked: their text is what counts.
                     continue
+                except EncoderError:
+                    # Notes cannot be compared with vectors of two encoders.
+                    if not process._is_overtaken():
+                        raise
             self._count_failure(path, "kept changing")
             return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
@@ -120,7 +129,7 @@ class MemoryProcess:
             self._try_on(content, note)
         except HeaderRefused as error:
             return waiting_outcome(self.ports, path, (error.message, error.hint), pending=False)
-        return content, self._analyse(note, text_hash(content.raw))
+        return content, self._in_step()._analyse(note, text_hash(content.raw))
 
     def record(self, content: FileContent, analysis: NoteAnalysis) -> Outcome:
         """Write what `analysed` gave.
@@ -129,7 +138,7 @@ class MemoryProcess:
             WriteConflict: the note changed meanwhile; nothing was written.
         """
         outcome = self._record(content, analysis, dry_run=False, only_pending=False)
-        embed_missing(self.ports, self.encoder)
+        embed_missing(self.ports, self._in_step().encoder)
         return outcome
 
     def first_request(
@@ -155,6 +164,22 @@ class MemoryProcess:
         except AmemError:
             return None
         return None
+
+    def _in_step(self) -> MemoryProcess:
+        """The same process with the encoder that the index uses now."""
+        if self.serving is None:
+            return self
+        process = replace(self, encoder=self.serving())
+        if process._is_overtaken():
+            # The encoder to go over to, as few passages still wait for it.
+            embed_missing(self.ports, process.encoder)
+        return process
+
+    def _is_overtaken(self) -> bool:
+        """Whether searches see the vectors of another encoder than this process's."""
+        if self.serving is None:
+            return False
+        return self.ports.index.vectors.encoder() not in (None, self.encoder.model_id)
 
     def _ready(
         self, path: str, asked: bool, only_pending: bool
@@ -190,6 +215,10 @@ class MemoryProcess:
         try:
             self._try_on(content, note)
             analysis, failure = self._analysed(content, note)
+            if self._is_overtaken():
+                raise EncoderError(
+                    "the index has gone over to another encoder meanwhile", hint="Try again."
+                )
             if analysis is None:
                 outcome = waiting(())
             else:
@@ -209,7 +238,7 @@ class MemoryProcess:
             return waiting((error.message, error.hint))
         if not dry_run:
             # Later notes find this one by its metadata as well.
-            embed_missing(self.ports, self.encoder)
+            embed_missing(self.ports, self._in_step().encoder)
         if failure is None:
             return outcome
         pending = not self._is_finished(content, note)

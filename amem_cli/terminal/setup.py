@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from amem_cli.data import table
 from amem_cli.errors import extra_hint
 from amem_cli.language.safe_text import on_one_line
+from amem_cli.language.survey import named_shares
 from amem_cli.models.sources import recommended_models
 from amem_cli.terminal.output import Styled, plural, size
 
@@ -17,31 +18,12 @@ if TYPE_CHECKING:
     from amem_cli.workspace.setup import Choice, Survey
 
 MEASURED = "measured.toml"
-DEFAULT_ENCODER = "all-MiniLM-L6-v2"
-# A share of notes in other languages from which the encoder is worth a word.
-OTHER_LANGUAGES = 0.2
 # One key each; `none` has 0.
 MOST_SHOWN = 9
 MOST_MODELS = 4
 _NAME_SHOWN = 40
 _MODELS_SHOWN = 4
 _LABEL = 15
-_LANGUAGES = {
-    "ar": "Arabic",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "es": "Spanish",
-    "fr": "French",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hy": "Armenian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "ru": "Russian",
-    "th": "Thai",
-    "zh": "Chinese",
-}
 
 
 class _Way(NamedTuple):
@@ -54,11 +36,17 @@ class _Way(NamedTuple):
 
 def survey_document(survey: Survey) -> dict[str, Any]:
     """The survey as JSON; `lend` tells where a capable model may come from."""
-    machine = survey.machine
+    machine, proposed = survey.machine, survey.proposed
     return {
         "vault": None if survey.root is None else str(survey.root),
         "notes": survey.notes,
-        "languages": dict(survey.languages),
+        "languages": {code: round(share, 3) for code, share in survey.languages.items()},
+        "encoder": {
+            "name": survey.encoder,
+            "proposed": proposed.name if proposed else None,
+            "reason": proposed.message if proposed else None,
+            "install": proposed.install or None if proposed else None,
+        },
         "memory": machine.memory,
         "memory_free": machine.free_memory,
         "cores": machine.cores,
@@ -141,13 +129,10 @@ def _facts(survey: Survey) -> Iterator[tuple[str, str]]:
     if not (machine.servers or machine.sleeping or machine.files or machine.programs):
         yield "found", "no model server, GGUF file or program that could answer"
     if survey.notes:
-        yield "notes", _notes(survey)
-    if _needs_other_encoder(survey):
-        yield (
-            "",
-            "The encoder knows English only, so it misses related notes. One that knows more:"
-            " amem model use intfloat/multilingual-e5-small --encoder",
-        )
+        shares = named_shares(survey.languages)
+        yield "notes", f"{survey.notes:,}: {shares}" if shares else f"{survey.notes:,}"
+    if survey.proposed is not None:
+        yield "", f"{survey.proposed.message}. One that knows more: {survey.proposed.hint}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -159,21 +144,6 @@ def _listed(names: Sequence[str]) -> str:
 def _short(name: str) -> str:
     name = on_one_line(name)
     return name if len(name) <= _NAME_SHOWN else f"{name[: _NAME_SHOWN - 1]}…"
-
-
-def _notes(survey: Survey) -> str:
-    sampled = sum(count for _, count in survey.languages)
-    shares = [
-        f"{_LANGUAGES.get(code, 'other')} {100 * count / sampled:.0f} %"
-        for code, count in survey.languages
-    ]
-    return ": ".join([f"{survey.notes:,}", *([", ".join(shares)] if shares else [])])
-
-
-def _needs_other_encoder(survey: Survey) -> bool:
-    sampled = sum(count for _, count in survey.languages)
-    other = sampled - dict(survey.languages).get("en", 0)
-    return survey.encoder == DEFAULT_ENCODER and other > OTHER_LANGUAGES * sampled
 
 
 def _worth() -> Iterator[tuple[Part, ...]]:

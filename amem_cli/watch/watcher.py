@@ -43,7 +43,7 @@ TELL_SECONDS = 0.2
 CLOSE_SECONDS = 1.0
 
 # These settings are read for every note; those of other commands matter to no watcher.
-_TAKEN_UP = ("evolution.", "llm.", "watch.")
+_TAKEN_UP = ("encoder.", "evolution.", "llm.", "watch.")
 _OF_OTHERS = ("default_vault", "notes_dir", "search.")
 _FROM_THE_START = "evolution.device"
 

@@ -174,7 +174,10 @@ class ConfiguredModels:
         return self._layers[1]
 
     def renew(self) -> tuple[str, ...]:
-        """Read the settings again, and close the model if they name another; the changed keys.
+        """Read the settings again, and let go of models in whose place they name others.
+
+        Returns:
+            The keys of the settings that changed.
 
         Raises:
             SettingsError: they cannot be read; the former ones stay in force.
@@ -191,6 +194,9 @@ class ConfiguredModels:
         changed = tuple(key for key, at in names if getattr(before, at) != getattr(present, at))
         if any(key.startswith("llm.") for key in changed):
             self.close_model()
+        if "encoder.model" in changed:
+            with self._opening_lock:
+                self._opened.pop("encoder", None)
         return changed
 
     @property
@@ -279,6 +285,7 @@ class Connection:
     collect: Collect
     keep_missing: Callable[[], bool]
     has_changes: bool = False
+    _serving: EncoderChoice | None = field(default=None, init=False, repr=False)
 
     @property
     def state_folder(self) -> Path:
@@ -374,7 +381,7 @@ class Connection:
             self.notify(f"! {status.reason}")
         return EveryPath()
 
-    @cached_property
+    @property
     def serving(self) -> EncoderChoice:
         """Chooses between the encoder of the settings and that of the vectors in the index."""
         from amem_cli.index.vectors import EncoderChoice
@@ -382,9 +389,11 @@ class Connection:
 
         models = self.models
         name, cache = models.settings.encoder_model, encoder_cache(models.environment)
-        return EncoderChoice(
-            self.index.vectors, lambda: models.encoder, name, cache=cache, notify=self.notify
-        )
+        if self._serving is None or self._serving.name != name:
+            self._serving = EncoderChoice(
+                self.index.vectors, lambda: models.encoder, name, cache=cache, notify=self.notify
+            )
+        return self._serving
 
     def close(self) -> None:
         """Close the index."""

@@ -6,7 +6,6 @@ makes the choice.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from amem_cli.models.discovery import Machine, ModelSize, billions_named, look_a
 from amem_cli.models.open import consented, local_command_subject, open_model, server_url
 from amem_cli.models.openai_server import LocalServer, expected_servers
 from amem_cli.settings import Settings, load_settings, user_settings_file
+from amem_cli.workspace.languages import EncoderProposal, encoder_proposal, vault_languages
 from amem_cli.workspace.model_choice import (
     StoredVerdict,
     is_gone,
@@ -38,7 +38,6 @@ MOST_BILLIONS = 15.0
 BYTES_A_BILLION = 0.65e9
 # Beside the weights: the window, and what is computed in.
 BYTES_BESIDE = 2**30
-NOTES_SAMPLED = 60
 # Parts of the names of models that write no text.
 NOT_FOR_TEXT = ("embed", "bge-", "minilm", "rerank", "whisper", "gte-", "-e5-", "clip")
 _OWN_NAMES = ("none", "bundled")
@@ -86,16 +85,18 @@ class Survey:
     Attributes:
         root: the vault; None if there is none.
         notes: how many it has, as its index knows.
-        languages: of how many of the sampled notes each is the language, by its code, most first.
-        encoder: the vault's.
+        languages: the share of each in the notes' text by its code, most first.
+        encoder: what the vault's settings call it.
+        proposed: another encoder that fits the languages better, if there is one.
         choices: the recommended one first.
     """
 
     machine: Machine
     root: Path | None
     notes: int
-    languages: tuple[tuple[str, int], ...]
+    languages: Mapping[str, float]
     encoder: str
+    proposed: EncoderProposal | None
     choices: tuple[Choice, ...]
 
     @property
@@ -157,12 +158,14 @@ def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -
             replace(choice, is_refused=True, problem=refusal) if choice.is_current else choice
             for choice in choices
         ]
+    languages = {} if workspace is None else languages_of(workspace)
     return Survey(
         machine,
         root=root,
         notes=0 if workspace is None else workspace.index.notes.count(),
-        languages=() if workspace is None else _languages(workspace),
+        languages=languages,
         encoder=settings.encoder_model,
+        proposed=encoder_proposal(languages, settings),
         choices=tuple(_in_order(choices, machine)),
     )
 
@@ -179,13 +182,10 @@ def _refusal(workspace: Workspace) -> str:
     return ""
 
 
-def _languages(workspace: Workspace) -> tuple[tuple[str, int], ...]:
-    from amem_cli.language.words import detect_language
-
+def languages_of(workspace: Workspace) -> dict[str, float]:
+    """The share of each language in the text of a vault's notes, most first."""
     paths = [note.path for note in workspace.index.notes.outlines()]
-    step = max(len(paths) // NOTES_SAMPLED, 1)
-    texts = (" ".join(workspace.index.text.passages(path)[:2]) for path in paths[::step])
-    return tuple(Counter(detect_language(text) for text in texts if text).most_common())
+    return vault_languages(workspace.vault, paths)
 
 
 def _server_in_use(settings: Settings, environment: Mapping[str, str]) -> LocalServer | None:

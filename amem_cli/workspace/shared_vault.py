@@ -317,6 +317,7 @@ class SharedVault:
             encoder=self.encoder,
             model=model,
             settings=process_settings(self.settings, trust),
+            serving=lambda: self.encoder,
         )
 
     def _model_or_stand_in(self) -> LanguageModel | None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from amem_cli.index.sync import embed_missing
 from amem_cli.index.vectors import EMBEDDED_AT_ONCE
+from amem_cli.models.encoder_files import GRAPH_FILE
+from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
 from tests.vaults import write_note
@@ -137,3 +143,121 @@ def test_a_watcher_without_an_encoder_keeps_the_words_of_notes(
     told = [each["text"] for each in watcher.lines("trouble") if "found by words" in each["text"]]
     assert len(told) == 1
     assert "nobody/no-such-model" in told[0]
+
+
+class Interrupted(Exception):
+    """The change of encoder is cut off."""
+
+
+def begin_change(vault: Program, root: Path) -> int:
+    """Choose the second encoder and embed some passages by it; how many."""
+    assert vault("config", "set", "encoder.model", "nobody/second").code == 0
+    embedded = 0
+
+    def stop(done: int, total: int) -> None:
+        nonlocal embedded
+        embedded = done
+        raise Interrupted
+
+    opened = closing(Workspace(root, environment={**os.environ, **OFFLINE}))
+    with opened as workspace, pytest.raises(Interrupted):
+        embed_missing(workspace.ports, workspace.models.encoder, progress=stop)
+    assert 0 < embedded < COUNT
+    return embedded
+
+
+def findings(vault: Program, severity: str = "notice") -> list[dict[str, Any]]:
+    """What doctor says of the models."""
+    found = vault("doctor", "--json").json["findings"]
+    return [each for each in found if (each["check"], each["severity"]) == ("models", severity)]
+
+
+def serving(root: Path) -> str:
+    """The encoder whose vectors searches see."""
+    with closing(Workspace(root, environment=dict(os.environ))) as workspace:
+        return str(workspace.index.vectors.encoder()).partition("@")[0]
+
+
+def test_doctor_says_how_far_the_index_has_gone_over(vault: Program, tmp_path: Path) -> None:
+    assert findings(vault) == []
+    done = begin_change(vault, tmp_path / "v")
+    (notice,) = findings(vault)
+    total = vault("list", "--limit", "1000", "--json").out.count('"path"')
+    assert (notice["severity"], "amem index" in notice["hint"]) == ("notice", True)
+    assert notice["message"].startswith(f"{done} of {total} passages have vectors of the encoder")
+    assert "nobody/second; first answers" in notice["message"]
+    assert vault("index", "--json").json["passages_embedded"] == total - done
+    assert findings(vault) == []
+
+
+def test_the_way_back_from_an_unfinished_change_is_at_once(vault: Program, tmp_path: Path) -> None:
+    begin_change(vault, tmp_path / "v")
+    assert vault("config", "set", "encoder.model", "nobody/first").code == 0
+    found = vault("search", "warm bread", "--mode", "semantic", "--json")
+    assert (found.code, found.err, len(found.json["hits"])) == (0, "", 5)
+    assert findings(vault) == []
+    assert vault("index", "--json").json["passages_embedded"] == 0
+
+
+def test_the_former_encoder_answers_if_the_chosen_one_breaks_in_the_middle(
+    vault: Program, tmp_path: Path
+) -> None:
+    begin_change(vault, tmp_path / "v")
+    (graph,) = (tmp_path / "cache/encoders").glob(f"second-*/{GRAPH_FILE}")
+    whole = graph.read_bytes()
+    # As long as before, so that only running it shows it.
+    graph.write_bytes(bytes(len(whole)))
+    found = vault("search", "warm bread", "--mode", "semantic", "--json")
+    assert (found.code, len(found.json["hits"])) == (0, 5)
+    assert "! first still answers: the encoder nobody/second" in found.err
+    assert vault("index").code == 3
+    problems = [each["message"] for each in findings(vault, "problem")]
+    assert any("the prepared copy of the encoder nobody/second" in each for each in problems)
+    assert serving(tmp_path / "v") == "first"
+    graph.write_bytes(whole)
+    assert vault("index").code == 0
+    assert serving(tmp_path / "v") == "second"
+
+
+def test_a_running_watcher_goes_over_and_searches_go_on(vault: Program, tmp_path: Path) -> None:
+    root = tmp_path / "v"
+    with watching(vault, root, "--no-llm") as watcher:
+        changed = vault("config", "set", "encoder.model", "nobody/second")
+        assert "watcher" in changed.err
+        found = vault("search", "warm bread", "--mode", "semantic", "--json")
+        assert (found.code, len(found.json["hits"])) == (0, 5)
+        watcher.until_told("settings", changed=["encoder.model"], restart=[])
+        watcher.until(lambda: serving(root) == "second")
+        # It stays with it, also for what is written now.
+        write_note(root, "notes/sourdough.md", "sourdough rose slowly\n")
+        watcher.until_told("searchable", passages=1)
+        assert serving(root) == "second"
+        assert watcher.end() == 0
+    found = vault("search", "sourdough", "--mode", "semantic", "--json")
+    assert (found.err, found.json["hits"][0]["path"]) == ("", "notes/sourdough.md")
+    assert vault("index", "--json").json["passages_embedded"] == 0
+
+
+def test_a_program_with_former_settings_does_not_undo_the_change(
+    vault: Program, tmp_path: Path
+) -> None:
+    root = tmp_path / "v"
+    told: list[str] = []
+    environment = {**os.environ, **vault.environment}
+    with closing(Workspace(root, environment=environment, notify=told.append)) as workspace:
+        assert len(workspace.search("warm bread", mode="semantic").hits) == 5
+        with workspace.evolving(["notes/1.md", "notes/2.md"], asked=True) as batch:
+            outcomes = batch.outcomes()
+            assert not next(outcomes).pending
+            assert vault("config", "set", "encoder.model", "nobody/second").code == 0
+            assert vault("index").code == 0
+            assert not next(outcomes).pending
+        assert serving(root) == "second"
+        assert len(workspace.search("warm bread", mode="semantic").hits) == 5
+        write_note(root, "notes/sourdough.md", "sourdough rose slowly\n")
+        workspace.synchronise()
+        (hit, *_) = workspace.search("sourdough", mode="semantic").hits
+        assert hit.note.path == "notes/sourdough.md"
+    assert serving(root) == "second"
+    assert told == []
+    assert vault("index", "--json").json["passages_embedded"] == 0

@@ -101,7 +101,13 @@ def test_a_pipe_is_told_what_there_is_and_changes_nothing(here: Program) -> None
     found = here("setup", "--json").json
     assert (found["current"]["name"], found["recommended"]["name"]) == ("none", "none")
     assert (found["servers"], found["files"], found["programs"]) == ([], [], [])
-    assert found["languages"] == {"en": found["notes"]}
+    assert found["languages"] == {"en": 1.0}
+    assert found["encoder"] == {
+        "name": "all-MiniLM-L6-v2",
+        "proposed": None,
+        "reason": None,
+        "install": None,
+    }
     assert found["memory"] > 0 and found["cores"] > 0
     assert config(here) == before
 
@@ -312,16 +318,6 @@ def test_without_a_vault_it_only_shows(here: Program, ollama: ChatServer) -> Non
     assert (found["vault"], found["recommended"]["name"]) == (None, "qwen3:4b")
     assert here("setup", "--yes").code == 3
     assert here("--vault", "nowhere", "setup").code == 3
-
-
-def test_notes_in_another_language_tell_of_the_encoder(here: Program) -> None:
-    for note in (here.folder / "v").rglob("*.md"):
-        note.unlink()
-    for number in range(3):
-        (here.folder / "v" / f"{number}.md").write_text(GERMAN, encoding="utf-8")
-    assert here("index").code == 0
-    shown = here("setup").out
-    assert "German 100 %" in shown and "multilingual-e5-small" in shown
 
 
 @pytest.mark.slow
