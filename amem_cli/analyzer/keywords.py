@@ -16,6 +16,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
+from amem_cli.language.lexicon import language as language_file
+from amem_cli.language.lexicon import word_list
 from amem_cli.language.words import (
     TOKEN,
     UNSPACED_RUN,
@@ -178,13 +180,15 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
 def _is_unfit(written: str, word: str, language: str) -> bool:
     if written[0].isupper() and any(map(str.isupper, written[1:])):
         return False
-    return word in (word_set("unfit/de.txt") if language == "de" else _unfit_in_english())
+    return word in (_unfit_words(language) or _unfit_words("en"))
 
 
 @cache
-def _unfit_in_english() -> frozenset[str]:
-    verbs = (form for verb in word_set("unfit/verbs.txt") for form in _forms(verb))
-    return word_set("unfit/verb_forms.txt") | word_set("unfit/modifiers.txt") | frozenset(verbs)
+def _unfit_words(code: str) -> frozenset[str]:
+    known = language_file(code)
+    own = known.words if known else {}
+    verbs = (form for verb in own.get("unfit_verbs", ()) for form in _forms(verb))
+    return own.get("unfit", frozenset()) | frozenset(verbs)
 
 
 def is_everyday(word: str) -> bool:
@@ -194,7 +198,7 @@ def is_everyday(word: str) -> bool:
 
 @cache
 def _everyday_stems() -> frozenset[str]:
-    return frozenset(map(stem, word_set("everyday/en.txt") | word_set("everyday/de.txt")))
+    return frozenset(map(stem, word_list("everyday")))
 
 
 def _forms(verb: str) -> tuple[str, str, str]:
