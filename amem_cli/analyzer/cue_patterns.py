@@ -23,7 +23,7 @@ def cue_pattern(kind: str, part: str) -> re.Pattern[str]:
 def separable_verbs() -> dict[str, re.Pattern[str]]:
     """What must follow a verb in its clause, by the verb's beginning: `löst … ab`."""
     return {
-        beginning: re.compile(rf"[^,;:.]{{0,60}} {re.escape(particle)}\b")
+        beginning: re.compile(rf"(?:[^,;:.]|(?<=\d)\.){{0,60}} {re.escape(particle)}\b")
         for each in languages()
         for beginning, particle in each.separable.items()
     }
@@ -80,7 +80,7 @@ def reference() -> re.Pattern[str]:
     names = f"(?:{spaced('references.documents')}|{spaced('references.parts')})(?:s|en|n)?"
     numbers = spaced("references.part_numbers")
     return re.compile(
-        rf"(?:\b(?:(?P<what>{spaced('references.what')})|{own}) )*"
+        rf"(?:\b(?:(?P<what>{spaced('references.what')})|{own}) ){{0,6}}"
         rf"(?:(?P<piece>\b{names}(?: (?:\d{{1,2}}|{numbers}))?"
         rf"|{alternatives(phrases('references.quoting'))}|\(\w\))"
         rf"(?: {spaced('references.within')})?(?: {spaced('references.articles')})?)?"

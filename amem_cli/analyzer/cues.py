@@ -344,7 +344,7 @@ def _is_of_notes(folded: str, cue: Cue) -> bool:
 def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
     """ "Lunch is replaced by the review": not the review is."""
     until = min(max(named, 0), cue.end + _LOOKED_AT)
-    if cue.start < named < cue.end and cue_patterns.agent().match(folded, cue.start):
+    if cue.start < named < cue.end and cue_patterns.agent().search(folded, cue.start, named):
         return True
     return cue_patterns.agent().search(folded, cue.end, until) is not None
 
