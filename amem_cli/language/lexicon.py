@@ -42,7 +42,7 @@ _PHRASES = {
 }  # fmt: skip
 _WORDS = (
     "pointing", "time", "units", "generic", "everyday", "unfit", "unfit_verbs", "particles",
-    "particle_characters",
+    "particle_characters", "after_verbs",
 )  # fmt: skip
 _LINKS = (
     "both_speak", "mentions", "tagged", "close", "supersedes", "contradicts", "supports", "settles",
