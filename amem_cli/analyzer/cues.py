@@ -14,7 +14,8 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from amem_cli.analyzer import cue_patterns
-from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences, straight
+from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences
+from amem_cli.analyzer.spoken_titles import SpokenTitle
 from amem_cli.language.dates import DaysNamed, days_named, moment_in
 from amem_cli.language.words import (
     TOKEN,
@@ -146,7 +147,7 @@ def statements(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
     """
     moment = moment_in(note.created)
-    titles = [_Title.of(each.title) for each in candidates]
+    titles = [SpokenTitle.of(each.title) for each in candidates]
     leads = _leads(candidates)
     found: list[Statement] = []
     unplaced: list[tuple[_Sentence, Cue]] = []
@@ -252,7 +253,7 @@ def _path_end(path: str, folders_left_out: int) -> str:
 
 
 def _named(
-    sentence: _Sentence, titles: Sequence[_Title], leads: Mapping[str, int]
+    sentence: _Sentence, titles: Sequence[SpokenTitle], leads: Mapping[str, int]
 ) -> Iterator[Statement]:
     """What a sentence with cues says of the notes that it links or calls by their titles."""
     linked = {leads.get(link.name, -1): link for link in reversed(sentence.own.links)}
@@ -276,7 +277,7 @@ def _named(
                 break
 
 
-def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: _Title) -> Speaks:
+def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: SpokenTitle) -> Speaks:
     """Whether a cue speaks of a link: surely if the link is its subject or its object, and what it
     says is said of notes rather than of things and people."""
     folded = sentence.folded
@@ -349,43 +350,7 @@ def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
     return cue_patterns.agent().search(folded, cue.end, until) is not None
 
 
-class _Title(NamedTuple):
-    """A title as sentences may call it.
-
-    Attributes:
-        pattern: finds it in a folded sentence: whole, or its beginning of three words or more; one
-            of one word only within quotation marks. None if it has too few telling words.
-        is_unmistakable: it names something that is written: a plan, a list, a date.
-        stems: of its telling words.
-    """
-
-    pattern: re.Pattern[str] | None
-    is_unspaced: bool
-    is_unmistakable: bool
-    stems: frozenset[str]
-
-    @classmethod
-    def of(cls, title: str) -> _Title:
-        folded, stems = straight(title), subject_stems(title)
-        tokens = TOKEN.findall(folded)
-        is_note = cue_patterns.document().search(folded) is not None
-        if any(map(is_unspaced, tokens)):
-            whole = re.compile(re.escape(folded)) if len(folded) >= 3 else None
-            return cls(whole, True, is_note, stems)
-        telling = [not is_stopword(token) for token in tokens]
-        if len(tokens) == 1 and sum(telling):
-            quoted = re.compile(rf"(?<=[\"“„«]){re.escape(tokens[0])}(?=[\"”“»])")
-            return cls(quoted, False, is_note, stems)
-        if sum(telling) < 2:
-            return cls(None, False, is_note, stems)
-        forms = [tokens]
-        if len(tokens) > 3 and sum(telling[:-1]) >= 2:
-            forms.append(tokens[:-1])
-        texts = (r"\W{1,3}".join(map(re.escape, form)) for form in forms)
-        return cls(re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)"), False, is_note, stems)
-
-
-def _speaks_of_title(sentence: _Sentence, cue: Cue, title: _Title) -> Speaks:
+def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> Speaks:
     """Whether a cue speaks of a title in a sentence."""
     folded, named = sentence.folded, title.pattern
     if named is None:
@@ -412,7 +377,7 @@ def _speaks_of_title(sentence: _Sentence, cue: Cue, title: _Title) -> Speaks:
     return "not"
 
 
-def _named_in_part(sentence: _Sentence, titles: Sequence[_Title]) -> list[Statement]:
+def _named_in_part(sentence: _Sentence, titles: Sequence[SpokenTitle]) -> list[Statement]:
     """What a sentence says of the one note whose title has the words of what is replaced: "the
     Sunday evening review" of "I review new notes on Sunday evening"."""
     folded = sentence.folded
