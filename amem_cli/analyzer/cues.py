@@ -46,7 +46,8 @@ RELATIONS: dict[Kind, Relation] = {
 # Letters on either side.
 _LOOKED_AT = 300
 _MOST_CUES = 20
-_CLAUSE = re.compile(r"[,;:()–—]")
+# German sets off with a comma what belongs together: "ich glaube nicht, dass …".
+_CLAUSE = re.compile(r"[,;:()–—](?! dass\b)")
 # Not if it goes on with a pronoun: "[[…]]: it is wrong".
 _CLAUSE_END = re.compile(r"[,;:](?! (?:it|this|that|which|all of it|es|das|die|der)\b)")
 _THING = re.compile(r" (?:the|my|our|his|her|their) ((?:[\w-]+ ?){2,6})")

@@ -1,6 +1,6 @@
 """Words of a text without blanks between them, found by what recurs in it and in the vault.
 
-A run of characters is cut where grammar stands (的, 了, 因为). A piece of what lies between is taken
+A run of characters is cut at words of grammar (的, 了, 因为). A piece of what lies between is taken
 for a word if it recurs in the note or in others, or stands in brackets or alone in the title.
 """
 
