@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.analyzer.link_evidence import near_notes
-from amem_cli.data import word_set
 from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.language.lexicon import languages
 from amem_cli.memory.steps import WEIGHED
 from amem_cli.search.search import MODES, Filters, search
 from amem_cli.vault.template import adopt_vault
@@ -59,7 +59,14 @@ def paragraphs(folder: Path) -> list[str]:
 
 def sentences(dice: random.Random) -> Iterator[str]:
     """Texts of one to three sentences, without end."""
-    words = sorted(word_set("everyday/en.txt") | word_set("everyday/de.txt"))
+    words = sorted(
+        {
+            word
+            for each in languages()
+            if each.code in ("en", "de")
+            for word in each.words["everyday"]
+        }
+    )
     dice.shuffle(words)
     while len(words) < VOCABULARY:
         words.append("".join(dice.choices(SYLLABLES, k=dice.randint(2, 4))))

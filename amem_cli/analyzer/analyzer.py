@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.keywords import extract_keywords
 from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.language.words import stem, words
+from amem_cli.language.words import fold, is_unspaced, stem, words
 from amem_cli.markdown.links import normalise_tag, tag_key
 from amem_cli.notes.note import Metadata, Note
 from amem_cli.notes.passages import embedded_text, split_passages
@@ -68,11 +68,15 @@ class AnalyzerValues:
 
     def metadata(self, fields: Sequence[str]) -> Metadata:
         """Values for these fields; empty where nothing is certain enough, as the context always."""
-        text = f"{self.note.title}\n\n{self.text}"
         return Metadata(
-            tuple(extract_keywords(text, self.encode)) if "keywords" in fields else (),
+            self._keywords() if "keywords" in fields else (),
             self._tags() if "tags" in fields else (),
         )
+
+    def _keywords(self) -> tuple[str, ...]:
+        text = f"{self.note.title}\n\n{self.text}"
+        known = self.index.text.document_frequency
+        return tuple(extract_keywords(text, self.encode, document_frequency=known))
 
     def offered_tags(self, counts: Mapping[str, int], limit: int = 20) -> tuple[str, ...]:
         """Tags for a model to choose from: first those that the note's neighbourhood uses, the
@@ -144,8 +148,9 @@ def suggest_tags(
     """
     uses = [use for use in vocabulary if normalise_tag(use.tag) == use.tag]
     votes = _votes(neighbours)
-    in_title = set(map(stem, words(title)))
-    said = in_title | set(map(stem, words(text)))
+    parts = {part for use in uses for part in _words_of(use.tag) if is_unspaced(part)}
+    in_title = _stems_in(title, parts)
+    said = in_title | _stems_in(text, parts)
     tagged_notes = sum(use.count for use in vocabulary) / _USUAL_TAGS_PER_NOTE
     scored = ((_score(use, votes, text_vector, tagged_notes, said, in_title), use) for use in uses)
     fitting = sorted(
@@ -153,6 +158,16 @@ def suggest_tags(
         key=lambda each: (-each[0], -each[1].count, each[1].tag),
     )
     return [use.tag for _, use in fitting[:limit]]
+
+
+def _words_of(tag: str) -> list[str]:
+    return words(_PARTS.sub(" ", tag.rsplit("/", 1)[-1]))
+
+
+def _stems_in(text: str, unspaced: Set[str]) -> set[str]:
+    """Stems of a text's words, and those of some unspaced words that are somewhere in its runs."""
+    folded = fold(text)
+    return {*map(stem, words(text)), *(word for word in unspaced if word in folded)}
 
 
 def _votes(neighbours: Sequence[TaggedNeighbour]) -> Mapping[str, float]:
@@ -182,7 +197,7 @@ def _score(
     said: Set[str],
     in_title: Set[str],
 ) -> float:
-    own = {stem(word) for word in words(_PARTS.sub(" ", use.tag.rsplit("/", 1)[-1]))}
+    own = set(map(stem, _words_of(use.tag)))
     likeness = 0.0 if use.vector is None else max(0.0, float(text_vector @ use.vector))
     # Neighbours prove nothing about a tag that most notes carry; without this the first tag of a
     # young vault would spread over all of it.

@@ -1,6 +1,6 @@
 """What a note says of older ones in so many words: that they are replaced, wrong, right or settled.
 
-A cue is a phrase of `data/stance.toml` in a note's own sentences: not in a question, a quotation, a
+A cue is a phrase of a language file in a note's own sentences: not in a question, a quotation, a
 denial or a condition. It counts for the note that the sentence points at.
 """
 
@@ -10,15 +10,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences, straight
-from amem_cli.data import table
+from amem_cli.analyzer import cue_patterns
+from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences
+from amem_cli.analyzer.spoken_titles import SpokenTitle
 from amem_cli.language.dates import DaysNamed, days_named, moment_in
 from amem_cli.language.words import (
     TOKEN,
+    cjk_bigrams,
     fold,
     is_stopword,
     is_unspaced,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 Kind = Literal["replaced", "refuted", "confirmed", "settled"]
 Speaks = Literal["surely", "perhaps", "not"]
 Pointer = Literal["link", "title", "day", "time", "subject"]
+Part = Literal["acts", "states", "alone", "joined"]
 
 RELATIONS: dict[Kind, Relation] = {
     "replaced": "supersedes",
@@ -44,13 +46,15 @@ RELATIONS: dict[Kind, Relation] = {
 # Letters on either side.
 _LOOKED_AT = 300
 _MOST_CUES = 20
-_CLAUSE = re.compile(r"[,;:()–—]")
+# German sets off with a comma what belongs together: "ich glaube nicht, dass …".
+_CLAUSE = re.compile(r"[,;:()–—](?! dass\b)")
 # Not if it goes on with a pronoun: "[[…]]: it is wrong".
 _CLAUSE_END = re.compile(r"[,;:](?! (?:it|this|that|which|all of it|es|das|die|der)\b)")
 _THING = re.compile(r" (?:the|my|our|his|her|their) ((?:[\w-]+ ?){2,6})")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _NARROWED = re.compile(r"['’]|-\w")
-_QUOTATION_MARKS = '"“”„«»'
+_TITLE_MARKS = "《〈「『"
+_QUOTATION_MARKS = '"“”„«»「」'
 # A longer time than a day means one of so many nearest notes.
 _NEAREST_OF_A_TIME = 3
 # Of the nearest note alone a cue is right in every second case, so a person decides; the other cues
@@ -99,8 +103,8 @@ class Cue(NamedTuple):
     """A cue at a place in a folded sentence.
 
     Attributes:
-        part: `acts` on what stands behind it, `states` something of what is beside it, or says it
-            `alone`, whatever the sentence names.
+        part: `acts` on what stands behind it, `states` something of what is beside it, says it
+            `alone`, whatever the sentence names, or is `joined` to what stands before it (与…矛盾).
     """
 
     kind: Kind
@@ -144,7 +148,7 @@ def statements(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
     """
     moment = moment_in(note.created)
-    titles = [_Title.of(each.title) for each in candidates]
+    titles = [SpokenTitle.of(each.title) for each in candidates]
     leads = _leads(candidates)
     found: list[Statement] = []
     unplaced: list[tuple[_Sentence, Cue]] = []
@@ -186,10 +190,24 @@ def _order(statement: Statement) -> tuple[bool, int, int]:
 def _cues(folded: str) -> Iterator[Cue]:
     """The cues of a folded sentence, what replaces before what refutes, confirms and settles."""
     for kind in get_args(Kind):
-        for part in table("stance.toml")[kind]:
-            for match in _pattern(kind, part).finditer(folded):
-                if not (_is_quoted(folded, match.start()) or is_doubted(folded, match)):
+        for part in get_args(Part):
+            for match in cue_patterns.cue_pattern(kind, part).finditer(folded):
+                if (
+                    match[0]
+                    and _has_its_particle(folded, match)
+                    and not (_is_quoted(folded, match.start()) or is_doubted(folded, match))
+                ):
                     yield Cue(kind, match.start(), match.end(), part, match[0].strip())
+
+
+def _particle_of(verb: str) -> re.Pattern[str] | None:
+    verbs = cue_patterns.separable_verbs()
+    return next((verbs[each] for each in verbs if verb.startswith(each)), None)
+
+
+def _has_its_particle(folded: str, cue: re.Match[str]) -> bool:
+    particle = _particle_of(cue[0])
+    return particle is None or particle.match(folded, cue.end()) is not None
 
 
 def _is_quoted(folded: str, at: int) -> bool:
@@ -198,22 +216,17 @@ def _is_quoted(folded: str, at: int) -> bool:
     return opened % 2 == 1
 
 
-@cache
-def _pattern(group: str, name: str) -> re.Pattern[str]:
-    return re.compile("".join(table("stance.toml")[group][name]))
-
-
 def is_doubted(sentence: str, cue: re.Match[str]) -> bool:
     """Whether a folded sentence denies, asks or supposes what it says with the cue."""
     before = sentence[max(cue.start() - _LOOKED_AT, 0) : cue.start()]
     after = sentence[cue.end() : cue.end() + _LOOKED_AT]
     clause = _CLAUSE.split(before)[-1]
-    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)").endswith("?")
+    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)」").endswith(("?", *cue_patterns.question_ends()))
     return (
         asks
-        or _pattern("about", "against").search(clause) is not None
-        or _pattern("about", "denied").search(_CLAUSE.split(after)[0]) is not None
-        or _pattern("about", "unless").search(before) is not None
+        or cue_patterns.denial().search(clause) is not None
+        or cue_patterns.denial_behind().search(_CLAUSE.split(after)[0]) is not None
+        or cue_patterns.supposition().search(before) is not None
     )
 
 
@@ -241,7 +254,7 @@ def _path_end(path: str, folders_left_out: int) -> str:
 
 
 def _named(
-    sentence: _Sentence, titles: Sequence[_Title], leads: Mapping[str, int]
+    sentence: _Sentence, titles: Sequence[SpokenTitle], leads: Mapping[str, int]
 ) -> Iterator[Statement]:
     """What a sentence with cues says of the notes that it links or calls by their titles."""
     linked = {leads.get(link.name, -1): link for link in reversed(sentence.own.links)}
@@ -249,7 +262,7 @@ def _named(
         link = linked.get(older)
         choices = [
             (
-                _speaks_of_title(sentence.folded, cue, title)
+                _speaks_of_title(sentence, cue, title)
                 if link is None
                 else _speaks_of_link(sentence, cue, link, title),
                 cue,
@@ -265,39 +278,40 @@ def _named(
                 break
 
 
-def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: _Title) -> Speaks:
+def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: SpokenTitle) -> Speaks:
     """Whether a cue speaks of a link: surely if the link is its subject or its object, and what it
     says is said of notes rather than of things and people."""
-    folded, between = sentence.folded, (min(link.end, cue.end), max(link.start, cue.start))
+    folded = sentence.folded
+    start, end, is_piece = _named_with(folded, link, cue)
+    between = (min(end, cue.end), max(link.start, cue.start))
     if (
         _CLAUSE_END.search(folded, *between)
         or (cue.acts and link.start < cue.end)
         or _takes_its_place(folded, cue, link.start)
     ):
         return "not"
-    named = _pattern("about", "reference").search(
-        folded, max(0, link.start - _LOOKED_AT), link.start
-    )
-    start, end, is_piece = link.start, link.end, False
-    if named is not None:
-        start, is_piece = named.start(), bool(named["piece"] or named["what"])
-        says = _pattern("about", "says").match(folded, end) if named["what"] else None
-        end = says.end() if says else end
     is_note = title.is_unmistakable or is_piece
+    is_note = is_note or (title.is_unspaced and folded[:start].endswith(tuple(_TITLE_MARKS)))
     if cue.acts:
-        subject = _CLAUSE.split(folded[: cue.start])[-1]
         is_meant = (
-            not folded[cue.end : start].strip(" :")
+            not folded[cue.end : start].strip(f" :{_TITLE_MARKS}")
             and _ends_there(folded, end, folded[cue.start : cue.end])
-            and (is_note or _pattern("about", "itself").fullmatch(subject) is not None)
+            and (is_note or _speaks_of_itself(folded[: cue.start]))
         )
         if any(each.start < cue.start for each in sentence.own.links):
             return "not"
-    elif link.end <= cue.start:
-        is_meant = (is_note or _is_of_notes(folded, cue)) and (
-            _pattern("about", "towards_cue").fullmatch(folded, end, cue.start) is not None
+    elif cue.part == "joined":
+        joining = cue_patterns.joining().search(folded, 0, start) if end <= cue.start else None
+        if joining is None:
+            return "not"
+        is_meant = (cue_patterns.towards_cue().fullmatch(folded, end, cue.start) is not None) and (
+            is_note or _speaks_of_itself(folded[: joining.start()])
         )
-        if _pattern("about", "preposition").search(folded, 0, start):
+    elif end <= cue.start:
+        is_meant = (is_note or _is_of_notes(folded, cue)) and (
+            cue_patterns.towards_cue().fullmatch(folded, end, cue.start) is not None
+        )
+        if cue_patterns.preposition().search(folded, 0, start):
             return "not"
     else:
         # "off the list in [[…]]"
@@ -305,62 +319,49 @@ def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: _Title) ->
     return "surely" if is_meant else "perhaps"
 
 
+def _named_with(folded: str, link: Link, cue: Cue) -> tuple[int, int, bool]:
+    """Where what is named with a link begins and ends, and whether that is a part of the note."""
+    start, end, is_piece = link.start, link.end, False
+    named = cue_patterns.reference().search(folded, max(0, link.start - _LOOKED_AT), link.start)
+    if named is not None:
+        start, is_piece = named.start(), bool(named["piece"] or named["what"])
+        says = cue_patterns.says().match(folded, end) if named["what"] else None
+        end = says.end() if says else end
+    behind = cue_patterns.parts_behind().match(folded, link.end)
+    if behind is not None and not link.end <= cue.start < behind.end():
+        end, is_piece = max(end, behind.end()), True
+    return start, end, is_piece
+
+
+def _speaks_of_itself(before: str) -> bool:
+    """Whether the clause before a cue has no subject but the note."""
+    return cue_patterns.itself().fullmatch(_CLAUSE.split(before)[-1]) is not None
+
+
 def _is_of_notes(folded: str, cue: Cue) -> bool:
     """Whether what a cue says is said of what is written only: "is no longer valid"."""
-    return _pattern("about", "of_notes").match(folded, cue.start) is not None
+    return cue_patterns.of_notes().match(folded, cue.start) is not None
 
 
 def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
     """ "Lunch is replaced by the review": not the review is."""
     until = min(max(named, 0), cue.end + _LOOKED_AT)
-    return _pattern("about", "by").search(folded, cue.end, until) is not None
+    if cue.start < named < cue.end and cue_patterns.agent().search(folded, cue.start, named):
+        return True
+    return cue_patterns.agent().search(folded, cue.end, until) is not None
 
 
-class _Title(NamedTuple):
-    """A title as sentences may call it.
-
-    Attributes:
-        pattern: finds it in a folded sentence: whole, or its beginning of three words or more; one
-            of one word only within quotation marks. None if it has too few telling words.
-        is_unmistakable: it names something that is written: a plan, a list, a date.
-        stems: of its telling words.
-    """
-
-    pattern: re.Pattern[str] | None
-    is_unspaced: bool
-    is_unmistakable: bool
-    stems: frozenset[str]
-
-    @classmethod
-    def of(cls, title: str) -> _Title:
-        folded, stems = straight(title), subject_stems(title)
-        tokens = TOKEN.findall(folded)
-        is_note = _pattern("about", "document").search(folded) is not None
-        if any(map(is_unspaced, tokens)):
-            whole = re.compile(re.escape(folded)) if len(folded) >= 3 else None
-            return cls(whole, True, is_note, stems)
-        telling = [not is_stopword(token) for token in tokens]
-        if len(tokens) == 1 and sum(telling):
-            quoted = re.compile(rf"(?<=[\"“„«]){re.escape(tokens[0])}(?=[\"”“»])")
-            return cls(quoted, False, is_note, stems)
-        if sum(telling) < 2:
-            return cls(None, False, is_note, stems)
-        forms = [tokens]
-        if len(tokens) > 3 and sum(telling[:-1]) >= 2:
-            forms.append(tokens[:-1])
-        texts = (r"\W{1,3}".join(map(re.escape, form)) for form in forms)
-        return cls(re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)"), False, is_note, stems)
-
-
-def _speaks_of_title(folded: str, cue: Cue, title: _Title) -> Speaks:
-    """Whether a cue speaks of a title in a folded sentence."""
-    named = title.pattern
+def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> Speaks:
+    """Whether a cue speaks of a title in a sentence."""
+    folded, named = sentence.folded, title.pattern
     if named is None:
         return "not"
     if title.is_unspaced:
-        return "surely" if named.search(folded) else "not"
+        places = islice(named.finditer(folded), _MOST_CUES)
+        spoken = {_speaks_of_link(sentence, cue, Link("", *each.span()), title) for each in places}
+        return next((each for each in get_args(Speaks) if each in spoken), "not")
     if cue.acts:
-        gap = _pattern("about", "determiners").match(folded, cue.end)
+        gap = cue_patterns.determiners().match(folded, cue.end)
         found = named.match(folded, gap.end() if gap else cue.end)
         verb = folded[cue.start : cue.end]
         return "surely" if found and _ends_there(folded, found.end(), verb) else "not"
@@ -377,7 +378,7 @@ def _speaks_of_title(folded: str, cue: Cue, title: _Title) -> Speaks:
     return "not"
 
 
-def _named_in_part(sentence: _Sentence, titles: Sequence[_Title]) -> list[Statement]:
+def _named_in_part(sentence: _Sentence, titles: Sequence[SpokenTitle]) -> list[Statement]:
     """What a sentence says of the one note whose title has the words of what is replaced: "the
     Sunday evening review" of "I review new notes on Sunday evening"."""
     folded = sentence.folded
@@ -402,14 +403,15 @@ def _named_in_part(sentence: _Sentence, titles: Sequence[_Title]) -> list[Statem
 def _ends_there(folded: str, end: int, verb: str) -> bool:
     """Whether nothing that follows makes another thing of what is named."""
     rest = folded[end : end + _LOOKED_AT]
-    if verb.startswith("lös"):
-        return _pattern("about", "parted").match(rest) is not None
-    if _NARROWED.match(rest):
+    particle = _particle_of(verb) if verb else None
+    if particle is not None:
+        return particle.match(rest) is not None
+    if _NARROWED.match(rest) or cue_patterns.narrowing_unspaced().match(rest):
         return False
     follows = _NEXT_WORD.match(rest)
     if not verb or follows is None:
-        return follows is None or not _pattern("about", "narrowing").fullmatch(follows[1])
-    return is_stopword(follows[1]) and not _pattern("about", "narrowing").fullmatch(follows[1])
+        return follows is None or not cue_patterns.narrowing().fullmatch(follows[1])
+    return is_stopword(follows[1]) and not cue_patterns.narrowing().fullmatch(follows[1])
 
 
 def _by_time(
@@ -437,9 +439,18 @@ def _times(folded: str, today: date) -> list[DaysNamed]:
     return [
         each
         for each in days_named(folded, today)
-        if _pattern("about", "written").search(folded[max(0, each.start - _LOOKED_AT) : each.start])
-        or _pattern("about", "written_behind").match(folded, each.end)
+        if cue_patterns.written().search(folded[max(0, each.start - _LOOKED_AT) : each.start])
+        or cue_patterns.written_behind().match(folded, each.end)
     ]
+
+
+def _telling_words(text: str) -> Iterator[str]:
+    """Folded words of three letters or more that carry a subject; pairs of unspaced characters."""
+    for word in words(text):
+        if is_unspaced(word):
+            yield from cjk_bigrams(word)
+        elif len(word) > 2 and not is_stopword(word):
+            yield word
 
 
 def _by_subject(
@@ -466,11 +477,8 @@ def _by_subject(
         ):
             continue
         shares = any(
-            len(word) > 2
-            and not is_stopword(word)
-            and stem(word) in theirs
-            and document_frequency(word) <= usual
-            for word in words(sentence.own.text)
+            stem(word) in theirs and document_frequency(word) <= usual
+            for word in _telling_words(sentence.own.text)
         )
         if shares or older.reverse_rank == 0:
             choices.append((not shares, sentence.says(nearest, cue, "subject", sure=False)))

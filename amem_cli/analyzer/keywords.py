@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amem_cli.data import word_set
+from amem_cli.analyzer.unspaced_phrases import unspaced_pieces
+from amem_cli.language.lexicon import language as language_file
+from amem_cli.language.lexicon import word_list
 from amem_cli.language.words import (
     TOKEN,
     UNSPACED_RUN,
@@ -51,12 +53,15 @@ _KIND_SCORE = {
     "generic": 0.15,
 }
 _PROPER = frozenset(("name", "code", "noun"))
-_UNSPACED_LENGTHS = (4, 3, 2)
+_UMLAUTS = str.maketrans("äöü", "aou")
+# A shorter word at the end of a German compound says nothing of what the two have in common.
+_SHORTEST_HEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
 class _Token:
     word: str
+    key: str
     kind: str
     sentence: int
     start: int
@@ -79,26 +84,31 @@ class ScoredPhrase:
     opens: bool = False
 
 
-def scored_phrases(text: str) -> list[ScoredPhrase]:
+def scored_phrases(
+    text: str, document_frequency: Callable[[str], int] | None = None
+) -> list[ScoredPhrase]:
     """Phrases of the text with their scores, best first; each is spelled as in the text.
 
     A word weighs by its kind (name, identifier, noun, everyday word), its frequency, the sentences
     it is spread over and how early it comes; a phrase by the mean of its words, its length and its
-    own frequency. Runs of Chinese, Japanese or Korean give repeated pieces of 2 to 4 characters.
-    Loose phrases come after the firm ones.
+    own frequency. Runs of Chinese, Japanese or Korean give pieces of 2 to 6 characters, the better
+    with `document_frequency`: in how many notes of the vault a word is. Loose phrases come after
+    the firm ones.
     """
     plain = prose(text[:_MAX_TEXT], with_code=True)
     language = detect_language(plain)
     lines = sentences(plain)
     tokens = [_tokens(line, number, language) for number, line in enumerate(lines)]
     tokens = _with_names_known(tokens)
+    if language == "de":
+        tokens = _without_opening_verbs(tokens)
     weights = _word_weights(tokens)
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     first: dict[str, Sequence[_Token]] = {}
     opening: set[str] = set()
     for line, line_tokens in zip(lines, tokens, strict=True):
         for members in _runs(line, line_tokens):
-            key = " ".join(stem(token.word) for token in members)
+            key = " ".join(token.key for token in members)
             spellings[key][line[members[0].start : members[-1].end]] += 1
             first.setdefault(key, members)
             if members[0] is line_tokens[0]:
@@ -113,7 +123,10 @@ def scored_phrases(text: str) -> list[ScoredPhrase]:
         )
         for key, counts in spellings.items()
     ]
-    ranked.extend(_unspaced_phrases(lines))
+    ranked.extend(
+        ScoredPhrase(piece.text, piece.score, piece.is_word, piece.opens)
+        for piece in unspaced_pieces(lines, document_frequency)
+    )
     return sorted(
         # Joined lines and removed markup can make phrases that the text does not have.
         (phrase for phrase in ranked if phrase.text in text),
@@ -129,7 +142,8 @@ def _tokens(line: str, number: int, language: str) -> list[_Token]:
         word = (words(bare) or [""])[0]
         kind = _kind(bare, word, language, opens=not tokens)
         end = match.start() + len(bare)
-        tokens.append(_Token(word, kind, number, match.start(), end, bare[:1].isupper()))
+        key = _key(word)
+        tokens.append(_Token(word, key, kind, number, match.start(), end, bare[:1].isupper()))
     return tokens
 
 
@@ -145,6 +159,29 @@ def _with_names_known(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
     ]
 
 
+def _without_opening_verbs(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
+    """The same, but what opens a German sentence is no noun if a pronoun or the like follows it, or
+    if it is written small elsewhere: “Kaufe das Stativ”."""
+    written_small = {token.word for line in lines for token in line if not token.capital}
+    following = word_list("after_verbs")
+    return [
+        [
+            replace(token, kind="adjective")
+            if at == 0
+            and token.kind == "noun"
+            and (token.word in written_small or (line[1:] and line[1].word in following))
+            else token
+            for at, token in enumerate(line)
+        ]
+        for line in lines
+    ]
+
+
+def _key(word: str) -> str:
+    """What the forms of a word share: `Vertrag`, `Verträge`."""
+    return stem(word).translate(_UMLAUTS)
+
+
 def _parts_only(
     spellings: Mapping[str, Counter[str]], first: Mapping[str, Sequence[_Token]], language: str
 ) -> set[str]:
@@ -153,7 +190,7 @@ def _parts_only(
     counts = {key: spelled.total() for key, spelled in spellings.items()}
     for key, members in first.items():
         if len(members) > 1 and language != "de" and _is_firm(members, language, counts[key]):
-            own = {stem(token.word) for token in members}
+            own = {token.key for token in members}
             parts |= {each for each in own if counts.get(each) == counts[key]}
     return parts
 
@@ -178,13 +215,15 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
 def _is_unfit(written: str, word: str, language: str) -> bool:
     if written[0].isupper() and any(map(str.isupper, written[1:])):
         return False
-    return word in (word_set("unfit/de.txt") if language == "de" else _unfit_in_english())
+    return word in (_unfit_words(language) or _unfit_words("en"))
 
 
 @cache
-def _unfit_in_english() -> frozenset[str]:
-    verbs = (form for verb in word_set("unfit/verbs.txt") for form in _forms(verb))
-    return word_set("unfit/verb_forms.txt") | word_set("unfit/modifiers.txt") | frozenset(verbs)
+def _unfit_words(code: str) -> frozenset[str]:
+    known = language_file(code)
+    own = known.words if known else {}
+    verbs = (form for verb in own.get("unfit_verbs", ()) for form in _forms(verb))
+    return own.get("unfit", frozenset()) | frozenset(verbs)
 
 
 def is_everyday(word: str) -> bool:
@@ -194,7 +233,7 @@ def is_everyday(word: str) -> bool:
 
 @cache
 def _everyday_stems() -> frozenset[str]:
-    return frozenset(map(stem, word_set("everyday/en.txt") | word_set("everyday/de.txt")))
+    return frozenset(map(stem, word_list("everyday")))
 
 
 def _forms(verb: str) -> tuple[str, str, str]:
@@ -285,7 +324,7 @@ def _word_weights(lines: Sequence[Sequence[_Token]]) -> dict[str, float]:
     for line in lines:
         for token in line:
             if token.kind != "stop":
-                key = stem(token.word)
+                key = token.key
                 sentences_of[key].append(token.sentence)
                 best_kind[key] = max(best_kind.get(key, 0.0), _KIND_SCORE[token.kind])
     return {
@@ -299,26 +338,8 @@ def _word_weights(lines: Sequence[Sequence[_Token]]) -> dict[str, float]:
 
 
 def _phrase_score(members: Sequence[_Token], weights: dict[str, float]) -> float:
-    mean = sum(weights[stem(token.word)] for token in members) / len(members)
+    mean = sum(weights[token.key] for token in members) / len(members)
     return mean * _LENGTH_SCORE[len(members)]
-
-
-def _unspaced_phrases(lines: Sequence[str]) -> list[ScoredPhrase]:
-    counts: Counter[str] = Counter()
-    first: dict[str, int] = {}
-    for number, line in enumerate(lines):
-        for run in UNSPACED_RUN.findall(line):
-            for length in _UNSPACED_LENGTHS:
-                for start in range(len(run) - length + 1):
-                    piece = run[start : start + length]
-                    counts[piece] += 1
-                    first.setdefault(piece, number)
-    phrases = []
-    for piece, count in counts.items():
-        if (len(piece) == 2 or count > 1) and word_set("stopwords/zh.txt").isdisjoint(piece):
-            score = (0.4 + math.log(1 + count)) * (1 + 0.2 * (len(piece) - 2) * (count > 1))
-            phrases.append(ScoredPhrase(piece, score / (1 + 0.25 * math.log(1 + first[piece]))))
-    return phrases
 
 
 Encode = Callable[[Sequence[str]], "Vectors"]
@@ -347,16 +368,28 @@ def candidate_phrases(text: str, limit: int = 20) -> list[str]:
     Each is of one to three words in the text's own spelling, and none repeats another. Proper
     nouns, identifiers and hyphenated words stay whole.
     """
-    return _distinct((scored.text for scored in scored_phrases(text)), limit)
+    return _distinct((scored.text for scored in scored_phrases(text)), limit, text)
 
 
-def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
+def extract_keywords(
+    text: str,
+    encode: Encode,
+    *,
+    limit: int = 5,
+    document_frequency: Callable[[str], int] | None = None,
+) -> list[str]:
     """Distinct phrases of a note that are likely to be its keywords, the likeliest first.
 
     A short note gets fewer, and none if none is likely enough. `encode` (texts to unit vectors) is
-    called once, with the text and at most 16 phrases.
+    called once, with the text and at most 16 phrases. `document_frequency` tells in how many notes
+    of the vault a word is; without it fewer words of Chinese are known for words.
     """
-    scored = scored_phrases(text)[:_CANDIDATES]
+    scored = [
+        phrase
+        for phrase in scored_phrases(text, document_frequency)
+        # A loose one of these is more often cut out of two words than a word.
+        if phrase.firm or not is_unspaced(phrase.text)
+    ][:_CANDIDATES]
     if not scored:
         return []
     vectors = encode([text[:_MAX_TEXT], *(phrase.text for phrase in scored)])
@@ -379,19 +412,22 @@ def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
     ]
     least = math.log(_LEAST_PROBABILITY / (1 - _LEAST_PROBABILITY))
     ranked = sorted((each for each in likely if each[0] >= least), key=lambda each: -each[0])
-    most = min(limit, 1 + len(text) // _CHARACTERS_PER_KEYWORD)
-    return _distinct((phrase for _, phrase in ranked), most)
+    # A character of Chinese says as much as three letters.
+    unspaced = sum(map(len, UNSPACED_RUN.findall(text)))
+    most = min(limit, 1 + (len(text) + 2 * unspaced) // _CHARACTERS_PER_KEYWORD)
+    return _distinct((phrase for _, phrase in ranked), most, text)
 
 
-def _distinct(phrases: Iterable[str], limit: int) -> list[str]:
-    """The first phrases of which none repeats another."""
+def _distinct(phrases: Iterable[str], limit: int, text: str) -> list[str]:
+    """The first phrases of the text of which none repeats another."""
+    is_german = detect_language(text) == "de"
     chosen: list[str] = []
     stems: list[frozenset[str]] = []
     for phrase in phrases:
         if len(chosen) >= limit:
             break
         own = _stems(phrase)
-        if not any(_repeats(own, other) for other in stems):
+        if not any(_repeats(own, other) or (is_german and _is_head(own, other)) for other in stems):
             chosen.append(phrase)
             stems.append(own)
     return chosen
@@ -405,7 +441,15 @@ def _rescaled(values: Sequence[float]) -> list[float]:
 def _stems(phrase: str) -> frozenset[str]:
     if is_unspaced(phrase):
         return frozenset(phrase)
-    return frozenset(map(stem, words(phrase)))
+    return frozenset(map(_key, words(phrase)))
+
+
+def _is_head(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether one is a German compound and the other its last part: `Kameratasche`, `Tasche`."""
+    if len(one) > 1 or len(other) > 1:
+        return False
+    short, long = sorted(("".join(one), "".join(other)), key=len)
+    return len(short) >= _SHORTEST_HEAD and long.endswith(short)
 
 
 def _repeats(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from amem_cli.analyzer.cues import Statement, statements
@@ -20,9 +20,9 @@ from amem_cli.analyzer.link_evidence import (
     SharedTerm,
     gather_evidence,
 )
-from amem_cli.data import table, word_set
 from amem_cli.journal.link_decisions import Evolution
 from amem_cli.language.dates import local_moment, moment_in
+from amem_cli.language.lexicon import languages, word_list
 from amem_cli.language.words import (
     UNSPACED_RUN,
     detect_language,
@@ -36,9 +36,9 @@ _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
 
 
-def phrases_in(language: str) -> dict[str, str]:
+def phrases_in(language: str) -> Mapping[str, str]:
     """Sentences about links by their purpose; English for a language without its own."""
-    by_language: dict[str, dict[str, str]] = table("link_phrases.toml")
+    by_language = {each.code: each.links for each in languages() if each.links}
     return by_language.get(language, by_language["en"])
 
 
@@ -74,7 +74,7 @@ def _quotable(title: str) -> str:
     return " ".join(title.replace("[[", "").replace("]]", "").split())[:80]
 
 
-def _enumerated(items: Sequence[str], phrases: dict[str, str]) -> str:
+def _enumerated(items: Sequence[str], phrases: Mapping[str, str]) -> str:
     first = phrases["comma"].join(items[:-1])
     return phrases["conjunction"].join(filter(None, (first, items[-1])))
 
@@ -296,7 +296,7 @@ def _cut(text: str, length: int) -> str:
 
 def _news(older: LinkCandidate, said: Statement, room: int) -> str:
     """The sentence with the cue, and the one after it if that says what holds now."""
-    known = subject_stems(f"{older.title} {said.words}") | word_set("time_words.txt")
+    known = subject_stems(f"{older.title} {said.words}") | word_list("time")
     new = [_new_words(text, known) for text in (said.sentence, said.behind, said.following)]
     in_sentence, behind_cue, following = new
     is_told = len(in_sentence) >= _TELLING_WORDS and said.sentence[-1] not in ":?"

@@ -137,6 +137,7 @@ def _unjoined(text: str) -> str:
 
 
 _MAX_TERMS = 120
+_LONG_TITLE, _LONG_UNSPACED_TITLE = 13, 4
 _RELATIVES = 3
 _RAREST = 4.0
 _KIND_WEIGHT = {"name": 1.25, "code": 1.2, "noun": 1.0, "word": 0.8, "cjk": 0.6, "everyday": 0.3}
@@ -256,7 +257,7 @@ def gather_evidence(
         Evidence(
             shared=shared[i],
             title=_title_weight(note.title, candidate.title, own, theirs[i], weights),
-            mentioned=(len(words(candidate.title)) > 1 or len(fold(candidate.title)) > 12)
+            mentioned=_is_long(candidate.title)
             and mentions_title(candidate.title, body, document_frequency, total),
             cosine=cosines[i],
             mutual=0.0
@@ -269,6 +270,12 @@ def gather_evidence(
         )
         for i, candidate in enumerate(candidates)
     ]
+
+
+def _is_long(title: str) -> bool:
+    """Whether a title is hardly in a text by chance: two words, or a long one."""
+    shortest = _LONG_UNSPACED_TITLE if is_unspaced(title[:1]) else _LONG_TITLE
+    return len(words(title)) > 1 or len(fold(title)) >= shortest
 
 
 def _standardised(values: Sequence[float]) -> list[float]:
@@ -287,9 +294,15 @@ def _title_weight(
     other: Mapping[str, Term],
     weights: Mapping[str, SharedTerm],
 ) -> float:
-    stems = {stem(word) for word in words(other_title) if stem(word) in own}
-    stems |= {stem(word) for word in words(title) if stem(word) in other}
+    stems = _title_stems(other_title) & own.keys() | _title_stems(title) & other.keys()
     return sum(weights[key].weight for key in stems if key in weights)
+
+
+def _title_stems(title: str) -> set[str]:
+    """Stems of a title's words, as `note_terms` has them."""
+    found = words(title)
+    pairs = (pair for word in found if is_unspaced(word) for pair in cjk_bigrams(word))
+    return {*map(stem, found), *pairs}
 
 
 def _supports(

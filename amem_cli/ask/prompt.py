@@ -12,7 +12,8 @@ from functools import cache, cached_property
 from typing import Any
 
 from amem_cli.ask.sources import QuotedNote, heading
-from amem_cli.data import lines, table, word_set
+from amem_cli.data import table
+from amem_cli.language.lexicon import calendar_words, month_words, number_words, word_list
 from amem_cli.language.words import (
     detect_language,
     fold,
@@ -222,7 +223,7 @@ class AnswerEvidence:
         Those written or spelt out, hours of either clock, the count of the cited notes, and parts
         of dates that a note names relative to its own.
         """
-        spelt = _values("number_words.txt") | _values("months.txt")
+        spelt = {**number_words(), **month_words()}
         written = set(stated_numbers(self.whole)) | {spelt[w] for w in self.words if w in spelt}
         for hour, half, late in _CLOCK.findall(fold(self.whole)):
             # The hour as the other of the two clocks has it.
@@ -251,24 +252,9 @@ def stated_numbers(text: str) -> list[str]:
 
 
 @cache
-def _values(name: str) -> dict[str, str]:
-    """Digits by the words for them."""
-    rows = map(str.split, lines(name))
-    return {word: value for value, *spelt in rows for word in spelt}
-
-
-@cache
-def _calendar() -> frozenset[str]:
-    return word_set("weekdays.txt").union(_values("months.txt"))
-
-
-@cache
 def _plain() -> frozenset[str]:
     """Words that say nothing of a subject."""
-    everyday = word_set("everyday/en.txt") | word_set("everyday/de.txt")
-    return (everyday | word_set("units_of_time.txt") | _calendar()).union(
-        _values("number_words.txt")
-    )
+    return (word_list("everyday") | word_list("units") | calendar_words()).union(number_words())
 
 
 @cache
@@ -295,7 +281,9 @@ def names_of(text: str) -> list[str]:
         words_with_capitals = [*_NAME.findall(text), *first, *words_with_capitals]
     names = {name: fold(name) for name in (word.strip("’'-") for word in words_with_capitals)}
     bare = {name: folded.removesuffix("'s").removesuffix("’s") for name, folded in names.items()}
-    return [name for name in names if bare[name] and bare[name] not in _calendar() | _NOT_NAMES]
+    return [
+        name for name in names if bare[name] and bare[name] not in calendar_words() | _NOT_NAMES
+    ]
 
 
 def _is_everyday(word: str) -> bool:

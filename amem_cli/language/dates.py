@@ -1,4 +1,7 @@
-"""Note ids, moments, and days as people name them: `2026-03`, `7d`, `yesterday`, `last week`."""
+"""Note ids, moments, and days as people name them: `2026-03`, `7d`, `yesterday`, `last week`.
+
+What days are called in a language is in its file (`lexicon`); `day_names` finds it in a text.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import NamedTuple
 
-from amem_cli.data import lines
+from amem_cli.language.day_names import NearDay, full_dates, in_digits, is_spaced, near_days
+from amem_cli.language.lexicon import languages
+from amem_cli.language.words import fold
 
 _COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:([0-9]{2})([0-9]{2})([0-9]{2})?)?")
 _ISO = re.compile(
@@ -119,14 +124,15 @@ def _in_iso(text: str) -> str:
 def _day_forms() -> tuple[re.Pattern[str], ...]:
     # Not within longer numbers, nor in versions such as 1.3.5.2024.
     around = r"(?<![0-9])(?<![0-9][.]){}(?![0-9])"
-    return tuple(re.compile(around.format(form)) for form in _DAY_FORMS)
+    forms = (*_DAY_FORMS, *full_dates(_YEAR))
+    return tuple(re.compile(around.format(form)) for form in forms)
 
 
 def _day_of(match: re.Match[str]) -> str:
     """The day that one of `_DAY_FORMS` matched, `2024-05-03`; empty if it names no month."""
     found = match.groupdict()
-    month = found.get("month") or _month_number(found["name"])
-    return f"{found['year']}-{month:0>2}-{found['day']:0>2}" if month else ""
+    month = in_digits(found.get("month") or "") or _month_number(found.get("name") or "")
+    return f"{found['year']}-{month:0>2}-{in_digits(found['day']):0>2}" if month else ""
 
 
 def _month_number(name: str) -> str:
@@ -173,6 +179,8 @@ _MONTH = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
 
 _YESTERDAY, _FORTNIGHT = timedelta(days=1), timedelta(days=13)
+# "Two weeks ago" is seldom said to the day: as many days before and after it count.
+_SLACK = {"day": 0, "week": 3, "month": 15, "year": 182}
 
 
 class DaysNamed(NamedTuple):
@@ -185,62 +193,51 @@ class DaysNamed(NamedTuple):
 
 
 def days_named(folded: str, today: date) -> list[DaysNamed]:
-    """The days until today that a folded text names, in English or German and the order of the
-    text: with a year or the latest of that name, as months, weekdays, `yesterday`, `last week`."""
+    """The days until today that a folded text names, in the order of the text: with a year or the
+    latest of that name, as months, weekdays, `yesterday`, `last week`, `vor zwei Wochen`, 上周."""
     found = [
         DaysNamed(moment.date(), moment.date(), *match.span())
         for form in _day_forms()
         for match in form.finditer(folded)
         if (day := _day_of(match)) and (moment := moment_in(day))
     ]
-    for match in _near_days().finditer(folded):
-        if not any(each.start < match.end() and match.start() < each.end for each in found):
+    for near in near_days(folded):
+        if not any(each.start < near.end and near.start < each.end for each in found):
             with suppress(ValueError, OverflowError):
-                first, last = _near_span(match, today)
-                found.append(DaysNamed(first, last, *match.span()))
+                first, last = _roughly(near, today)
+                found.append(DaysNamed(first, last, near.start, near.end))
     return sorted((each for each in found if each.first <= today), key=lambda each: each.start)
 
 
-@cache
-def _near_days() -> re.Pattern[str]:
-    months, weekdays = "|".join(sorted(_months(), reverse=True)), "|".join(_weekdays())
-    return re.compile(
-        rf"\b(?:(?P<day>[0-3]?[0-9])(?:st|nd|rd|th|\.)? (?:of )?(?P<of>{months})"
-        rf"|(?P<in>{months})\.? (?P<at>[0-3]?[0-9])(?:st|nd|rd|th)?(?![.,]?[0-9]|:)"
-        rf"|(?P<month>(?!may\b)(?:{months})|(?:(?<=in )|(?<=of )|(?<=from )|(?<=last ))may)"
-        rf"|(?P<weekday>{weekdays})"
-        r"|(?P<yesterday>yesterday|gestern)"
-        r"|(?P<week>last week|letzte woche)|(?P<before>last month|letzten monat))\b"
-    )
-
-
-def _near_span(match: re.Match[str], today: date) -> tuple[date, date]:
-    if name := match["of"] or match["in"]:
-        month, day = _months()[name], int(match["day"] or match["at"])
-        found = date(today.year, month, day)
-        found = found if found <= today else date(today.year - 1, month, day)
-        return found, found
-    if name := match["month"]:
-        return _month(today.year - (_months()[name] > today.month), _months()[name])
-    if match["weekday"]:
-        ago = (today.weekday() - _weekdays().index(match["weekday"]) % 7) % 7 or 7
-        return today - timedelta(days=ago), today - timedelta(days=ago)
-    if match["week"]:
+def _roughly(near: NearDay, today: date) -> tuple[date, date]:
+    """The days that somebody means who remembers: `last week` may be any of the last thirteen."""
+    if near.kind == "last_week":
         return today - _FORTNIGHT, today - _YESTERDAY
-    if match["before"]:
-        return _span(today, "month", before=True)
-    return today - _YESTERDAY, today - _YESTERDAY
+    first, last = _exactly(near, today)
+    slack = timedelta(days=_SLACK[near.unit] if near.kind == "ago" else 0)
+    return first - slack, min(last + slack, max(last, today - _YESTERDAY))
 
 
-@cache
-def _months() -> dict[str, int]:
-    rows = [row.split() for row in lines("months.txt")]
-    return {name: int(number) for number, *names in rows for name in names}
-
-
-@cache
-def _weekdays() -> list[str]:
-    return [name for row in lines("weekdays.txt") for name in row.split()]
+def _exactly(near: NearDay, today: date) -> tuple[date, date]:
+    """The first and last day of a name: the latest of it until today, weeks from Monday on."""
+    day = today
+    if near.kind == "days":
+        day = date(today.year, near.month, near.day)
+        day = day if day <= today else date(today.year - 1, near.month, near.day)
+    elif near.kind == "months_named":
+        return _month(today.year - (near.month > today.month), near.month)
+    elif near.kind == "weekdays_named":
+        day = today - timedelta(days=(today.weekday() - near.day) % 7 or 7)
+    elif near.kind == "weekdays_of_last_week":
+        day = _span(today, "week", before=True)[0] + timedelta(days=near.day)
+    elif near.kind == "ago":
+        day = _ago(today, near.number, near.unit[0])
+    elif near.kind in ("yesterday", "day_before_yesterday"):
+        day = today - _YESTERDAY * (1 + (near.kind == "day_before_yesterday"))
+    elif near.kind != "today":
+        which, unit = near.kind.split("_")
+        return _span(today, unit, before=which == "last")
+    return day, day
 
 
 def day_range(text: str, today: date) -> tuple[date, date]:
@@ -249,7 +246,9 @@ def day_range(text: str, today: date) -> tuple[date, date]:
     Args:
         text: a date or time as `parse_moment` reads it, a month `2026-03`, a year `2026`, `today`,
             `yesterday`, `7d` (also `w`, `m`, `y`, or `7 days ago`): the day so long ago, or `this`
-            or `last` with `week`, `month` or `year`. Weeks begin on Monday.
+            or `last` with `week`, `month` or `year`; a day, month or weekday by its name, which is
+            the latest until today. Weeks begin on Monday. All names in any language that has a
+            file: `gestern`, `letzte Woche`, `4. März`, 上周.
 
     Raises:
         ValueError: it is none of these, or not a day of the calendar.
@@ -265,6 +264,9 @@ def day_range(text: str, today: date) -> tuple[date, date]:
         return _span(today, match[2], before=match[1] == "last")
     if match := _MONTH.fullmatch(words):
         return _month(int(match[1]), int(match[2])) if match[2] else _year(int(match[1]))
+    whole = [each for each in near_days(fold(words), every=True) if each.is_all]
+    if whole:
+        return _exactly(whole[0], today)
     day = parse_moment(text).date()
     return day, day
 
@@ -327,4 +329,12 @@ def seconds_between(created: str, other: str) -> float:
         return math.inf
 
 
-_month_names = cache(lambda: lines("month_names.txt"))
+@cache
+def _month_names() -> list[str]:
+    """The names of each month in the languages that part words by blanks, each name once."""
+    rows = [each.field("dates.months") for each in languages() if is_spaced(each)]
+    months: list[dict[str, str]] = [{} for _ in range(12)]
+    for row in filter(None, rows):
+        for month, names in zip(months, row, strict=True):
+            month.setdefault(fold(names.split()[0]), names.split()[0])
+    return [" ".join(month.values()) for month in months]

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from amem_cli.data import word_set
+from amem_cli.language.lexicon import word_list
 
 _HAN = "々〇㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -95,7 +96,7 @@ def _own_stopwords(language: str) -> frozenset[str]:
 
 def is_generic(word: str) -> bool:
     """True for a folded word worth searching for that is never what a note is about (`week`)."""
-    return word in word_set("generic_words.txt")
+    return word in word_list("generic")
 
 
 def cjk_bigrams(run: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from amem_cli.data import word_set
+from amem_cli.language.lexicon import word_list
 from amem_cli.language.words import sentences, words
 from amem_cli.markdown.links import scan_links
 from amem_cli.markdown.regions import blank_out, find_regions
@@ -109,4 +109,4 @@ def _empty_sentences(block: str) -> Iterator[tuple[int, int]]:
 def _says_something(text: str) -> bool:
     """Whether anything is said beside links, tags, addresses, marks and a label."""
     rest = _ADDRESS.sub(" ", _TAG.sub(" ", _LABEL.sub("", text, count=1)))
-    return not word_set("pointing_words.txt").issuperset(words(rest))
+    return not word_list("pointing").issuperset(words(rest))

@@ -13,6 +13,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
+from amem_cli.language.lexicon import word_list
 from amem_cli.language.words import detect_language, fold, sentences, subject_stems, words
 from amem_cli.markdown.links import normalise_tag, tag_key
 from amem_cli.memory.ask_model import all_instructions
@@ -314,7 +315,7 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
         or not _KEYWORD_JUNK.isdisjoint(keyword)
     ):
         return "not a phrase"
-    times = word_set("time_words.txt")
+    times = word_list("time")
     if all(word in times or not any(map(str.isalpha, word)) for word in spoken):
         return _A_TIME
     if fold(keyword).rstrip(":") == speaker:
@@ -370,7 +371,7 @@ def _tag_fault(tag: str, source: NoteText, similarity: Similarity | None, truste
     spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
     if not tag[:1].isalpha() or len(spoken) > _MOST_TAG_WORDS or len(set(spoken)) < len(spoken):
         return "not a tag"
-    without_subject = word_set("time_words.txt") | word_set("form_words.txt")
+    without_subject = word_list("time") | word_set("form_words.txt")
     digits = sum(letter.isdigit() for letter in tag)
     if without_subject.issuperset(spoken) or digits > len(tag) / 2:
         return "not a topic"

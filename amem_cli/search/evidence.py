@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from amem_cli.data import word_set
+from amem_cli.language.lexicon import calendar_words
 from amem_cli.language.words import detect_language, fold
 
 # Spread of the cosines of notes that have nothing to do with a query.
@@ -146,4 +146,4 @@ def _names(query: str) -> set[str]:
     names = {
         fold(word).removesuffix("'s").removesuffix("’s") for word in written if word[0].isupper()
     }
-    return names - word_set("weekdays.txt") - word_set("months.txt")
+    return names - calendar_words()
