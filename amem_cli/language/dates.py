@@ -1,6 +1,7 @@
 """Note ids, moments, and days as people name them: `2026-03`, `7d`, `yesterday`, `last week`.
 
-What days are called in a language is in its file (`lexicon`); `day_names` finds it in a text.
+What days are called in a language is in its file (`lexicon`); `day_names` finds it in a text. Both
+are loaded by the first text that is no plain ISO 8601: every command reads dates of that kind.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from amem_cli.language.day_names import NearDay, full_dates, in_digits, is_spaced, near_days
-from amem_cli.language.lexicon import languages
-from amem_cli.language.words import fold
+if TYPE_CHECKING:
+    from amem_cli.language.day_names import NearDay
 
 _COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:([0-9]{2})([0-9]{2})([0-9]{2})?)?")
 _ISO = re.compile(
@@ -122,6 +122,8 @@ def _in_iso(text: str) -> str:
 
 @cache
 def _day_forms() -> tuple[re.Pattern[str], ...]:
+    from amem_cli.language.day_names import full_dates
+
     # Not within longer numbers, nor in versions such as 1.3.5.2024.
     around = r"(?<![0-9])(?<![0-9][.]){}(?![0-9])"
     forms = (*_DAY_FORMS, *full_dates(_YEAR))
@@ -130,6 +132,8 @@ def _day_forms() -> tuple[re.Pattern[str], ...]:
 
 def _day_of(match: re.Match[str]) -> str:
     """The day that one of `_DAY_FORMS` matched, `2024-05-03`; empty if it names no month."""
+    from amem_cli.language.day_names import in_digits
+
     found = match.groupdict()
     month = in_digits(found.get("month") or "") or _month_number(found.get("name") or "")
     return f"{found['year']}-{month:0>2}-{in_digits(found['day']):0>2}" if month else ""
@@ -195,6 +199,8 @@ class DaysNamed(NamedTuple):
 def days_named(folded: str, today: date) -> list[DaysNamed]:
     """The days until today that a folded text names, in the order of the text: with a year or the
     latest of that name, as months, weekdays, `yesterday`, `last week`, `vor zwei Wochen`, 上周."""
+    from amem_cli.language.day_names import near_days
+
     found = [
         DaysNamed(moment.date(), moment.date(), *match.span())
         for form in _day_forms()
@@ -264,6 +270,9 @@ def day_range(text: str, today: date) -> tuple[date, date]:
         return _span(today, match[2], before=match[1] == "last")
     if match := _MONTH.fullmatch(words):
         return _month(int(match[1]), int(match[2])) if match[2] else _year(int(match[1]))
+    from amem_cli.language.day_names import near_days
+    from amem_cli.language.words import fold
+
     whole = [each for each in near_days(fold(words), every=True) if each.is_all]
     if whole:
         return _exactly(whole[0], today)
@@ -332,6 +341,10 @@ def seconds_between(created: str, other: str) -> float:
 @cache
 def _month_names() -> list[str]:
     """The names of each month in the languages that part words by blanks, each name once."""
+    from amem_cli.language.day_names import is_spaced
+    from amem_cli.language.lexicon import languages
+    from amem_cli.language.words import fold
+
     rows = [each.field("dates.months") for each in languages() if is_spaced(each)]
     months: list[dict[str, str]] = [{} for _ in range(12)]
     for row in filter(None, rows):

