@@ -3,20 +3,30 @@
 A full-text table that splits at spaces and punctuation knows no Chinese, no German and no `c++`. So
 these are spelt out, in the text and in the query alike:
 
-- Runs of Chinese, Japanese and Korean characters become overlapping pairs, and the last character.
+- Runs of Chinese, Japanese, Korean and Thai characters become overlapping pairs, and the last
+  character; traditional characters become simplified ones.
 - `c++`, `c#`, `.net` and emoji become words.
-- A German text has the stems of its words at its end, after a letter that folded text has not.
+- The stems of words that are not English are at its end, each after a letter that folded text has
+  not and the code of its language.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
+from amem_cli.language.stems import (
+    LATIN_LANGUAGES,
+    RUN_OF_LETTERS,
+    fold_scripts,
+    is_sign,
+    languages_of,
+    stems,
+)
 from amem_cli.language.words import (
     SEPARATOR,
     TOKEN,
@@ -51,11 +61,8 @@ _ADDRESS_PARTS = frozenset({"http", "https", "www"})
 
 # Folded text has no sharp s, so a stem behind one is never taken for a word.
 _STEM_MARK = "ß"
-_UMLAUTS = str.maketrans("äöü", "aou")
-_WITHOUT_UMLAUT = (("ae", "a"), ("oe", "o"), ("ue", "u"))
-_SOUNDS = (("sch", "$"), ("ei", "%"), ("ie", "&"))
-_SHORTEST_STEMMED = 3
-_SHORT_TEXT = 30
+_UMLAUTS = frozenset("äöü")
+_RUN = re.compile(f"{UNSPACED_RUN.pattern}|{RUN_OF_LETTERS.pattern}")
 
 
 class IndexText:
@@ -171,8 +178,8 @@ class IndexText:
             note.context,
             date_words(note.created),
         )
-        german = reads_german("\n".join(columns))
-        texts = tuple(indexable_text(column, german=german) for column in columns)
+        languages = languages_of("\n".join(columns))
+        texts = tuple(indexable_text(column, languages) for column in columns)
         self._file.rows("DELETE FROM words WHERE rowid = ?", (number,))
         self._file.rows(
             "INSERT INTO words(rowid, title, body, keywords, tags, context, date)"
@@ -212,32 +219,26 @@ class IndexText:
             self._file.rows("DELETE FROM passages WHERE passage = ?", (passage,))
 
 
-def indexable_text(text: str, *, german: bool = False) -> str:
+def indexable_text(text: str, languages: Collection[str] = ()) -> str:
     """The text for a full-text table, folded; `search_terms` of a query find what is in it.
 
     Args:
-        german: whether all words get a stem, or only those with an umlaut; see `reads_german`.
+        languages: those that the whole note is in, as `languages_of` tells: of each, words get the
+            stem. A word with an umlaut gets the German one in any text.
     """
     folded = _folded(text)
-    special = "#" in folded or "++" in folded or UNSPACED_RUN.search(folded)
+    special = "#" in folded or "++" in folded or _RUN.search(folded)
     written = TOKEN.sub(_spelt_out, folded) if special else folded
-    if not german and folded.isascii():
+    if not languages and folded.isascii():
         return written
-    stems = [
-        _STEM_MARK + german_stem(word)
-        for word in _latin_words(folded)
-        if (german or word != word.translate(_UMLAUTS))
-        and len(word) >= _SHORTEST_STEMMED
-        and not is_stopword(word)
+    with_umlaut = {*languages, "de"}
+    marked = [
+        _STEM_MARK + stem
+        for word in _spaced_words(folded)
+        if not is_stopword(word)
+        for stem in stems(word, with_umlaut if not _UMLAUTS.isdisjoint(word) else languages)
     ]
-    return f"{written}\n{' '.join(stems)}" if stems else written
-
-
-def reads_german(text: str) -> bool:
-    """True for a text with some of the words that every German text has."""
-    tokens = text.casefold().split()
-    signs = word_set("signs_of_german.txt").intersection(tokens)
-    return len(signs) >= (1 if len(tokens) <= _SHORT_TEXT else 2)
+    return f"{written}\n{' '.join(marked)}" if marked else written
 
 
 def search_terms(query: str) -> list[str]:
@@ -247,13 +248,13 @@ def search_terms(query: str) -> list[str]:
     phrase: what was in quotes, and what is joined, such as `dead-tuple` or `node.js`, which gives
     its parts as well. A term that ends in `*` is the beginning of a word.
     """
-    language = detect_language(query)
+    language, languages = detect_language(query), languages_of(query)
     terms = [
         term
         for text, quoted in _quotations(_folded(query))
         for term in (_phrase_terms(text) if quoted else _loose_terms(text))
     ]
-    meaningful = [term for term in terms if not _is_empty_term(term, language)]
+    meaningful = [term for term in terms if not _is_empty_term(term, language, languages)]
     return list(dict.fromkeys(meaningful or terms))
 
 
@@ -279,36 +280,14 @@ def match_expression(term: str) -> str:
         return ""
     if is_beginning or (len(word) == 1 and is_unspaced(word)):
         return f'"{word}" *'
-    if not word.isalpha() or is_unspaced(word) or len(word) < _SHORTEST_STEMMED:
+    if is_unspaced(word) or SEPARATOR.search(word) or any(map(str.isdigit, word)) or " " in word:
         return f'"{word}"'
-    return f'("{word}" OR "{_STEM_MARK}{german_stem(word)}")'
-
-
-@lru_cache(maxsize=20_000)
-def german_stem(word: str) -> str:
-    """The stem of a folded German word, the same with umlaut, with `ae`, and with a bare vowel.
-
-    The endings are those of CISTEM (Weissweiler and Fraser 2017), without its prefix `ge`.
-    """
-    stem = word.translate(_UMLAUTS)
-    for sound, sign in _SOUNDS:
-        stem = stem.replace(sound, sign)
-    while len(stem) > 3:
-        if len(stem) > 5 and stem.endswith(("em", "er", "nd")):
-            stem = stem[:-2]
-        elif stem.endswith(("t", "e", "s", "n")):
-            stem = stem[:-1]
-        else:
-            break
-    for written, vowel in _WITHOUT_UMLAUT:
-        stem = stem.replace(written, vowel)
-    for sound, sign in _SOUNDS:
-        stem = stem.replace(sign, sound)
-    return stem
+    forms = [word, *(_STEM_MARK + stem for stem in stems(word, LATIN_LANGUAGES))]
+    return "({})".format(" OR ".join(f'"{form}"' for form in forms))
 
 
 def _folded(text: str) -> str:
-    return _SIGN.sub(_named, fold(text))
+    return _SIGN.sub(_named, fold_scripts(fold(text)))
 
 
 def _named(match: re.Match[str]) -> str:
@@ -336,10 +315,19 @@ def _quotations(text: str) -> Iterator[tuple[str, bool]]:
 
 def _spelt_out(match: re.Match[str]) -> str:
     piece = match.group()
-    if is_unspaced(piece):
-        last = f" {piece[-1]}" if len(piece) > 1 else ""
-        return f" {' '.join(cjk_bigrams(piece))}{last} "
+    if run := _run(piece):
+        last = f" {run[-1]}" if len(run) > 1 else ""
+        return f" {' '.join(cjk_bigrams(run))}{last} "
     return _spelt(piece)
+
+
+def _run(piece: str) -> str:
+    """The letters of a token of a script without blanks; empty for any other token."""
+    if is_unspaced(piece):
+        return piece
+    # Vowel signs and tones are marks, at which the full-text table cuts.
+    is_run = RUN_OF_LETTERS.match(piece)
+    return "".join(filter(str.isalpha, piece)) if is_run else ""
 
 
 def _spelt(piece: str) -> str:
@@ -349,15 +337,20 @@ def _spelt(piece: str) -> str:
     return piece
 
 
-def _latin_words(folded: str) -> Iterator[str]:
+def _spaced_words(folded: str) -> Iterator[str]:
     for token in TOKEN.findall(folded):
-        if not is_unspaced(token):
-            yield from (part for part in SEPARATOR.split(token) if part.isalpha())
+        if not _run(token):
+            yield from (part for part in SEPARATOR.split(token) if _is_word(part))
+
+
+def _is_word(part: str) -> bool:
+    """Whether it is all letters, and the marks on them."""
+    return all(letter.isalpha() or unicodedata.category(letter)[0] == "M" for letter in part)
 
 
 def _phrase_terms(quoted: str) -> list[str]:
     pieces = TOKEN.findall(quoted)
-    if len(pieces) < 2 and not any(map(is_unspaced, pieces)):
+    if len(pieces) < 2 and not any(map(_run, pieces)):
         return _loose_terms(quoted)
     return [_phrase(pieces)]
 
@@ -365,17 +358,17 @@ def _phrase_terms(quoted: str) -> list[str]:
 def _phrase(pieces: Sequence[str]) -> str:
     """Pieces as they follow one another in indexed text; the last may go on there."""
     words = [word for piece in pieces[:-1] for word in _words_of(piece)]
-    last = pieces[-1]
-    if not is_unspaced(last):
-        return " ".join([*words, *_words_of(last)])
+    last = _run(pieces[-1])
+    if not last:
+        return " ".join([*words, *_words_of(pieces[-1])])
     # In a note the run may go on, and then its last character is not indexed as a word.
     words += cjk_bigrams(last)
     return " ".join(words) + ("*" if len(last) == 1 else "")
 
 
 def _words_of(piece: str) -> list[str]:
-    if is_unspaced(piece):
-        return [*cjk_bigrams(piece), piece[-1]] if len(piece) > 1 else [piece]
+    if run := _run(piece):
+        return [*cjk_bigrams(run), run[-1]] if len(run) > 1 else [run]
     return SEPARATOR.sub(" ", _spelt(plain_word(piece))).split()
 
 
@@ -384,7 +377,7 @@ def _loose_terms(text: str) -> list[str]:
     for chunk in text.split():
         matches = list(TOKEN.finditer(chunk))
         pieces = [match.group() for match in matches]
-        if len(pieces) > 1 and not any(map(is_unspaced, pieces)):
+        if len(pieces) > 1 and not any(map(_run, pieces)):
             terms.append(_phrase(pieces))
             pieces = [piece for piece in pieces if len(piece) > 1 and piece not in _ADDRESS_PARTS]
         for piece in pieces:
@@ -395,8 +388,8 @@ def _loose_terms(text: str) -> list[str]:
 
 
 def _terms_of(piece: str) -> list[str]:
-    if is_unspaced(piece):
-        return cjk_bigrams(piece)
+    if run := _run(piece):
+        return cjk_bigrams(run)
     word = _spelt(plain_word(piece))
     parts = [part for part in SEPARATOR.split(word) if part]
     if len(parts) < 2 or word[0].isdigit():
@@ -404,7 +397,7 @@ def _terms_of(piece: str) -> list[str]:
     return [word, *(part for part in parts if len(part) > 1)]
 
 
-def _is_empty_term(term: str, language: str) -> bool:
+def _is_empty_term(term: str, language: str, languages: Collection[str]) -> bool:
     if is_unspaced(term):
         return word_set("stopwords/zh.txt").issuperset(term)
-    return is_stopword(term, language)
+    return is_stopword(term, language) or any(is_sign(term, each) for each in languages)

@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from amem_cli.index.text import german_stem, indexable_text, reads_german
+from amem_cli.index.text import indexable_text
+from amem_cli.language.stems import LATIN_LANGUAGES, fold_scripts, german_stem, languages_of, stems
 from amem_cli.language.words import TOKEN, fold, index_stems, is_unspaced, stem
 from amem_cli.markdown.plain_text import plain_text
 
@@ -73,8 +74,8 @@ def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
     pieces = [piece for term in terms for piece in _pieces(term)]
     wanted = {_bare(form) for piece in pieces for form in (piece, stem(piece))}
     beginnings = tuple(_bare(term[:-1]) for term in terms if term.endswith("*"))
-    german = {german_stem(piece) for piece in pieces if piece.isalpha()}
-    stemmed = reads_german(text)
+    meant = {stem for piece in pieces for stem in stems(piece, LATIN_LANGUAGES)}
+    languages = languages_of(text)
     spans: list[tuple[int, int]] = []
     for match in TOKEN.finditer(text):
         token = match.group()
@@ -86,7 +87,9 @@ def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
             if (
                 not wanted.isdisjoint(index_stems(bare))
                 or (beginnings and bare.startswith(beginnings))
-                or ((stemmed or bare != word) and german_stem(word) in german)
+                or not meant.isdisjoint(
+                    stems(word, languages if bare == word else {*languages, "de"})
+                )
             ):
                 spans.append(match.span())
                 break
@@ -105,7 +108,7 @@ def _indexed_words(token: str) -> list[str]:
 
 def _bare(text: str) -> str:
     """Folded text without accents."""
-    folded = fold(text)
+    folded = fold_scripts(fold(text))
     if folded.isascii():
         return folded
     return _ACCENTS.sub("", unicodedata.normalize("NFD", folded))
