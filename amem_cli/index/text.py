@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
@@ -106,7 +106,8 @@ class IndexText:
         self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:
         """BM25 by path, higher is better, best first; `among` restricts to these paths."""
-        expressions = [match_expression(term) for term in terms[:_MAX_TERMS]]
+        languages = self._languages()
+        expressions = [match_expression(term, languages) for term in terms[:_MAX_TERMS]]
         query = " OR ".join(expression for expression in expressions if expression)
         if not query or limit < 1:
             return {}
@@ -130,9 +131,10 @@ class IndexText:
             " FROM words WHERE words MATCH ?"
         )
         matches = []
+        languages = self._languages()
         for term in terms:
             count, holding = 0, "[]"
-            expression = match_expression(term)
+            expression = match_expression(term, languages)
             if expression:
                 [(count, holding)] = self._file.rows(sql, (json.dumps(list(paths)), expression))
             matches.append((int(count), frozenset(paths[note] for note in json.loads(holding))))
@@ -142,7 +144,7 @@ class IndexText:
         """In how many notes a word occurs, apart from the absent ones, by their `numbers`."""
         if not absent:
             return self.term_matches([term], ())[0][0]
-        expression = match_expression(term)
+        expression = match_expression(term, self._languages())
         # As one text: a row for each note would take much longer than the search.
         sql = "SELECT json_group_array(rowid) FROM words WHERE words MATCH ?"
         rows = self._file.rows(sql, (expression,)) if expression else []
@@ -180,12 +182,23 @@ class IndexText:
         )
         languages = languages_of("\n".join(columns))
         texts = tuple(indexable_text(column, languages) for column in columns)
+        if new := languages.difference(held := self._languages()):
+            sql = "INSERT OR REPLACE INTO meta VALUES('languages', ?)"
+            self._file.rows(sql, (" ".join([*held, *sorted(new)]),))
         self._file.rows("DELETE FROM words WHERE rowid = ?", (number,))
         self._file.rows(
             "INSERT INTO words(rowid, title, body, keywords, tags, context, date)"
             " VALUES(?, ?, ?, ?, ?, ?, ?)",
             (number, *texts),
         )
+
+    def _languages(self) -> tuple[str, ...]:
+        """The languages of Latin letters of which the notes' words have stems.
+
+        Each asked for makes a search slower. German is always one: of words with an umlaut.
+        """
+        rows = self._file.rows("SELECT value FROM meta WHERE key = 'languages'")
+        return tuple(rows[0][0].split()) if rows else ("de",)
 
     def _store_passages(self, number: int, record: NoteRecord) -> None:
         import hashlib
@@ -268,10 +281,10 @@ def loosened(terms: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def match_expression(term: str) -> str:
+def match_expression(term: str, languages: Iterable[str] = LATIN_LANGUAGES) -> str:
     """The query in FTS5's language for one of the `search_terms`; empty if it asks for nothing.
 
-    A word also finds its other inflections and spellings in German texts.
+    A word also finds its other inflections and spellings in these languages.
     """
     word = term.replace('"', " ").replace("\0", " ").strip()
     is_beginning = word.endswith("*")
@@ -282,7 +295,7 @@ def match_expression(term: str) -> str:
         return f'"{word}" *'
     if is_unspaced(word) or SEPARATOR.search(word) or any(map(str.isdigit, word)) or " " in word:
         return f'"{word}"'
-    forms = [word, *(_STEM_MARK + stem for stem in stems(word, LATIN_LANGUAGES))]
+    forms = [word, *(_STEM_MARK + stem for stem in stems(word, languages))]
     return "({})".format(" OR ".join(f'"{form}"' for form in forms))
 
 
