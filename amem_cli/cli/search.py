@@ -243,9 +243,8 @@ def list_(
         note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
         mark = "  (superseded)" if each.supersession.superseded_by else ""
-        row = f"{note.id or '-':<16}  {day_of(note)}  {note.title}{mark}{tags}"
         # A title may hold a line break, but a script reads one note a line.
-        session.output.plain(row.replace("\n", " "))
+        session.output.row(f"{note.id or '-':<16}  {day_of(note)}  ", note.title, f"{mark}{tags}")
 
 
 def ask(

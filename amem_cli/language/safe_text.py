@@ -63,6 +63,22 @@ def printable(text: str) -> str:
     )
 
 
+_FIRST_STRONG_ISOLATE, _END_OF_ISOLATE = "\u2068", "\u2069"
+
+
+def isolated(text: str) -> str:
+    """Printable text whose words written from right to left leave what stands beside it in place.
+
+    A terminal that orders them by Unicode's rules would else take a date or path behind an Arabic
+    title for a part of it. The signs have no width, and other terminals show nothing for them.
+    """
+    if text.isascii() or not any(unicodedata.bidirectional(each) in ("R", "AL") for each in text):
+        return text
+    lines = text.split("\n")
+    isolates = (f"{_FIRST_STRONG_ISOLATE}{line}{_END_OF_ISOLATE}" for line in lines)
+    return "\n".join(isolates)
+
+
 def on_one_line(text: str) -> str:
     """Printable text in which a line break is made visible too, as in a file's name."""
     return printable(text).replace("\n", "\N{REPLACEMENT CHARACTER}")

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeAlias
 
-from amem_cli.language.safe_text import json_text, on_one_line, printable
+from amem_cli.language.safe_text import isolated, json_text, on_one_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -81,6 +81,13 @@ class Output:
     def plain(self, text: str) -> None:
         """Print result text without styling."""
         sys.stdout.write(_encodable(printable(text), sys.stdout.encoding) + "\n")
+
+    def row(self, *parts: str) -> None:
+        """Print parts of result text on one line, each in its place also from right to left."""
+        texts = [printable(part).replace("\n", " ") for part in parts]
+        if _is_terminal(sys.stdout):
+            texts = [isolated(text) for text in texts]
+        sys.stdout.write(_encodable("".join(texts), sys.stdout.encoding) + "\n")
 
     def notice(self, text: str) -> None:
         """Print something worth knowing on stderr."""
@@ -262,7 +269,7 @@ class Styled:
 
         text = Text()
         for part, style in self._parts:
-            text.append(printable(part), style=style or None)
+            text.append(isolated(printable(part)), style=style or None)
         return text
 
     def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> Iterator[Text]:
@@ -306,9 +313,13 @@ class PlainConsole:
 
 def console_on(stream: TextIO, color: bool | None) -> Console:
     """A console for a stream; `color` is False for none, None lets the terminal decide."""
-    if stream.isatty() or any(os.environ.get(name) for name in _FORCING_VARIABLES):
+    if _is_terminal(stream):
         return rich_console(stream, color)
     return PlainConsole(stream)
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty() or any(os.environ.get(name) for name in _FORCING_VARIABLES)
 
 
 def rich_console(stream: TextIO, color: bool | None) -> RichConsole:

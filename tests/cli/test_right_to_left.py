@@ -1,0 +1,35 @@
+"""Titles in scripts that are written from right to left leave the columns beside them in place."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from rich.cells import cell_len
+
+from tests.conftest import Program
+
+TITLES = {"قهوة الصباح": "ar", "פגישה בקפה": "he"}
+
+
+def test_a_title_is_isolated_on_a_terminal_and_bare_in_a_pipe(amem: Program) -> None:
+    assert amem("--quiet", "init", "vault").code == 0
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "vault")
+    for title in TITLES:
+        assert amem("add", f"# {title}\n\n{title} 12.", "--no-llm").code == 0
+    piped = amem("list").out
+    amem.environment["FORCE_COLOR"] = "1"
+    drawn = amem("list").out
+    for title in TITLES:
+        assert title in piped and f"\u2068{title}\u2069" in drawn
+        (row,) = (row for row in drawn.splitlines() if title in row)
+        # What stands before and after it is no part of it.
+        assert row.index("\u2069") - row.index("\u2068") == len(title) + 1
+    assert not {"\u2068", "\u2069"} & set(piped)
+
+
+def test_isolates_have_no_width() -> None:
+    title = next(iter(TITLES))
+    assert unicodedata.bidirectional(title[0]) == "AL"
+    assert cell_len(f"\u2068{title}\u2069") == cell_len(title)
+    # Marks on Thai and Hindi letters have none either.
+    assert (cell_len("ประชุม"), cell_len("किताबें"), cell_len("会議")) == (5, 3, 4)
