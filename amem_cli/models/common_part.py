@@ -18,7 +18,7 @@ from amem_cli.data import table
 if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder, Vectors
 
-COMMON_FILE = "common_part.npy"
+COMMON_FILE = "common_part.f32"
 
 # The length of the mean of unit vectors: 0.46 for all-MiniLM-L6-v2, 0.90 for the family of E5.
 _ALIKE = 0.6
@@ -54,15 +54,17 @@ class CommonPart:
     @classmethod
     def read(cls, folder: Path, dimension: int) -> CommonPart:
         """That of the encoder in an export's folder; raises `OSError` or `ValueError`."""
-        rows = np.load(folder / COMMON_FILE, allow_pickle=False)
-        if rows.ndim != 2 or rows.shape[1] != dimension or not np.isfinite(rows).all():
+        content = (folder / COMMON_FILE).read_bytes()
+        # `reshape` raises ValueError for a file of another length.
+        rows = np.frombuffer(content, "<f4").reshape(-1, dimension)
+        if not len(rows) or not np.isfinite(rows).all():
             raise ValueError(f"{COMMON_FILE} has no rows of {dimension} numbers")
         return cls(rows[0], rows[1:])
 
     def write(self, folder: Path) -> int:
         """Write it beside the export; returns how many bytes; raises `OSError`."""
-        np.save(folder / COMMON_FILE, np.vstack([self._mean, self._components]))
-        return (folder / COMMON_FILE).stat().st_size
+        rows = np.vstack([self._mean, self._components]).astype("<f4")
+        return (folder / COMMON_FILE).write_bytes(rows.tobytes())
 
     def taken_from(self, vectors: Vectors) -> Vectors:
         """The unit vectors, of shape (count, n), without it, as unit vectors."""

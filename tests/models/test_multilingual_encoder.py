@@ -89,9 +89,9 @@ def test_texts_that_have_nothing_in_common_are_not_near(prepared: OnnxEncoder) -
 def test_an_export_whose_common_part_is_damaged_is_made_again(tmp_path: Path) -> None:
     encoder = PreparedEncoder(MULTILINGUAL, cache=tmp_path)
     before = encoder.encode(["Brot"])
-    (file,) = tmp_path.glob("*/common_part.npy")
+    (file,) = tmp_path.glob("*/common_part.f32")
     content = bytearray(file.read_bytes())
-    content[:6] = b"broken"
+    content[:4] = b"\xff\xff\xff\xff"
     file.write_bytes(content)
     again = PreparedEncoder(MULTILINGUAL, cache=tmp_path)
     assert again.model_id == encoder.model_id
