@@ -29,6 +29,15 @@ def test_both_legs_count_and_one_alone_decides() -> None:
     assert fused({}, {}) == {}
 
 
+def test_cosines_of_spread_vectors_count_from_the_least_of_the_candidates() -> None:
+    cosines, words = {"near": 0.42, "said": 0.36, "far": 0.30}, {"said": 9.0}
+    assert list(fused(cosines, words)) == ["said", "near", "far"]
+    spread = fused(cosines, words, is_spread=True)
+    assert list(spread) == ["near", "said", "far"] and spread["far"] == 0
+    # A single note is near, whatever its cosine.
+    assert fused({"one": 0.2}, {}, is_spread=True) == {"one": pytest.approx(1.0)}
+
+
 def test_the_best_of_many_passages_is_partly_chance() -> None:
     cosines = less_chance({"long": 0.55, "short": 0.52}, {"long": 12, "short": 1})
     assert list(cosines) == ["short", "long"]
