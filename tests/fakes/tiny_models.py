@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.models.common_part import COMMON_FILE, CommonPart
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _WORDS = [
@@ -131,6 +136,16 @@ def save_tiny_multilingual(
         str(folder / "model")
     )
     return folder / "model"
+
+
+def as_prepared(folder: Path, vectors: Vectors) -> Vectors:
+    """A library's vectors without the common part that the encoder in `folder` takes away.
+
+    Models with random weights find all texts alike, or not, by chance.
+    """
+    if not (folder / COMMON_FILE).exists():
+        return vectors
+    return CommonPart.read(folder, vectors.shape[1]).taken_from(vectors)
 
 
 def _trained_tokenizer() -> Any:

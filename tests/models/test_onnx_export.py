@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from amem_cli.errors import EncoderError
+from amem_cli.models.common_part import COMMON_FILE
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
 from amem_cli.models.encoder_export import EncoderExporter, main, prepare
 from amem_cli.models.encoder_files import (
@@ -23,7 +24,7 @@ from amem_cli.models.encoder_files import (
     write_manifest,
 )
 from amem_cli.models.prepared import PreparedEncoder
-from tests.fakes.tiny_models import save_tiny_model, save_tiny_multilingual
+from tests.fakes.tiny_models import as_prepared, save_tiny_model, save_tiny_multilingual
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +40,7 @@ def test_every_pooling_is_exported(tmp_path: Path, pooling: str) -> None:
     assert not manifest.reason
     assert (manifest.dimension, manifest.max_tokens) == (32, 16)
     kept = {"manifest.json", TOKENIZER_FILE, GRAPH_FILE, WEIGHTS_FILE}
+    kept |= {COMMON_FILE} if OnnxEncoder(tmp_path / "prepared").is_spread else set()
     assert {path.name for path in (tmp_path / "prepared").iterdir()} == kept
     assert set(manifest.sizes) == kept - {"manifest.json"}
     graph = OnnxEncoder(tmp_path / "prepared").encode(TEXTS)
@@ -91,6 +93,7 @@ def test_multilingual_models_give_what_their_library_gives(
     for query, prompt in ((False, "passage: "), (True, "query: ")):
         vectors = encoder.encode(MULTILINGUAL, query=query)
         expected = original.encode(MULTILINGUAL, prompt=prompt)
+        expected = as_prepared(tmp_path / "prepared", expected)
         assert (vectors * expected).sum(axis=1).min() > 0.9999
         assert (vectors @ vectors.T).min() < 0.9
 
