@@ -16,6 +16,7 @@ import pytest
 from typer.main import get_command
 
 from amem_cli.cli.main import app
+from amem_cli.language.lexicon import languages
 from amem_cli.settings import setting_keys
 from tests import manual_pages, recorded_session
 from tests.command_reference import command_names, help_text, reference
@@ -55,6 +56,15 @@ def test_groff_has_nothing_to_say_against_the_manual_pages() -> None:
 def test_every_command_explains_itself_with_an_example(words: tuple[str, ...]) -> None:
     text = help_text(words)
     assert f"amem {' '.join(words)}" in text.split("Examples:", 1)[1]
+
+
+def test_the_page_on_languages_explains_every_field_that_a_file_uses() -> None:
+    page = (TOP / "docs" / "your-language.md").read_text(encoding="utf-8")
+    used = {field for each in languages() for field in each.phrases}
+    names = {field.split(".")[1] for field in used} | {
+        key for each in languages() for key in each.words
+    }
+    assert not {name for name in names if f"`{name}`" not in page}
 
 
 @each_page
