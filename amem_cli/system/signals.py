@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,18 +20,37 @@ ENDING: tuple[signal.Signals, ...] = tuple(
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Inside, no signal ends the program; one that came ends it afterwards.
+    """Inside, the first signal does not end the program; it does so afterwards.
 
-    Windows cannot hold them off.
+    A second one ends it at once, as what is inside may hang. Handlers run in the main thread
+    alone, whichever thread the system gives a signal to, so that elsewhere none is held off.
     """
-    if sys.platform == "win32":
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    received: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def release() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def hold(number: int, frame: object) -> None:
+        received.append(number)
+        if len(received) > 1:
+            release()
+            signal.raise_signal(number)
+
     try:
+        for number in ENDING:
+            # None: a handler that is not Python's, and could not be put back.
+            if signal.getsignal(number) not in (None, signal.SIG_IGN):
+                before[number] = signal.signal(number, hold)
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        release()
+        if len(received) == 1:
+            signal.raise_signal(received[0])
 
 
 def refuse_interrupts() -> None:

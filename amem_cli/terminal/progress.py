@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import json_text, on_one_line
 from amem_cli.models.price import money
+from amem_cli.system.signals import held
 from amem_cli.terminal.output import plural, rich_bar, size
 from amem_cli.workspace.documents import forecast_document, outcome_document
 
@@ -174,11 +175,11 @@ class EvolveReport:
             text = json_text(outcome_document(outcome), indent=2).replace("\n", "\n    ")
             text = f"{comma}\n    {text}"
         # Printed and counted together: an interruption between the two would miscount.
-        with hidden() if text and sys.stdout.isatty() else contextlib.nullcontext():
+        with held(), hidden() if text and sys.stdout.isatty() else contextlib.nullcontext():
             sys.stdout.write(text)
-        self.done += not outcome.pending
-        self.pending += outcome.pending
-        self.failed += outcome.failed
+            self.done += not outcome.pending
+            self.pending += outcome.pending
+            self.failed += outcome.failed
         if self.output.as_json:
             return
         from amem_cli.terminal.notes import show_outcome, without_rejected_parts
