@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -322,7 +322,11 @@ def register(state_folder: Path, machine: str, now: datetime) -> bool:
     path = state_folder / _FOLDER / f"{machine}.json"
     if _since(path):
         return False
-    record = {"machine": machine, "since": now.astimezone(timezone.utc).strftime(_SINCE)}
+    moment, others = now.astimezone(timezone.utc), {since for since, _ in _known(state_folder)}
+    # One that is known already began earlier, if only by a part of this second.
+    while (since := moment.strftime(_SINCE)) in others:
+        moment += timedelta(seconds=1)
+    record = {"machine": machine, "since": since}
     try:
         make_own_folder(path.parent)
         # A file that is not valid, as after a merge by hand, counts nowhere.
@@ -348,9 +352,14 @@ def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
         return machine
     if setting != "first":
         return setting
-    files = islice(own_files(state_folder / _FOLDER, "*.json"), _MOST_DEVICES)
-    known = [(since, path.stem) for path in files if (since := _since(path))]
+    known = _known(state_folder)
     return min(known)[1] if known else machine
+
+
+def _known(state_folder: Path) -> list[tuple[str, str]]:
+    """Since when each machine has watched the vault."""
+    files = islice(own_files(state_folder / _FOLDER, "*.json"), _MOST_DEVICES)
+    return [(since, path.stem) for path in files if (since := _since(path))]
 
 
 def _since(path: Path) -> str:

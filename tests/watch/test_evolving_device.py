@@ -50,9 +50,16 @@ def test_the_first_one_evolves_and_stays_it(state: Path) -> None:
     assert {evolving_machine(state, "first", name) for name in ("lap", "desk", "attic")} == {"lap"}
 
 
-def test_machines_that_began_in_the_same_second_are_told_by_their_names(state: Path) -> None:
+def test_of_machines_that_began_in_the_same_second_the_first_stays_it(state: Path) -> None:
     for name in ("b", "a", "c"):
         register(state, name, NOW)
+
+    assert evolving_machine(state, "first", "c") == "b"
+
+
+def test_machines_that_began_in_the_same_second_apart_are_told_by_their_names(state: Path) -> None:
+    for name in ("b", "a", "c"):
+        device(state, name, {"machine": name, "since": "2026-03-01T10:00:00Z"})
 
     assert evolving_machine(state, "first", "b") == "a"
 
