@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import tempfile
 from dataclasses import replace
@@ -21,8 +20,7 @@ from amem_cli.models.encoder_files import (
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     Manifest,
-    model_fingerprint,
-    present_versions,
+    new_manifest,
 )
 from amem_cli.models.onnx_file import ForeignGraph, GraphWriter
 from amem_cli.models.packed_e5 import build_packed
@@ -58,12 +56,9 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
             (folder / WEIGHTS_FILE).unlink(missing_ok=True)
             _write_official(source / OFFICIAL_GRAPH, config, folder)
     shutil.copyfile(config.transformer / TOKENIZER_FILE, folder / TOKENIZER_FILE)
-    manifest = Manifest(
-        stamp=secrets.token_hex(8),
-        model=model,
-        fingerprint=model_fingerprint(source),
-        source=str(source),
-        versions=present_versions(),
+    manifest = new_manifest(
+        model,
+        source,
         dimension=2,
         max_tokens=config.max_tokens,
         pad_id=config.pad_id,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 import shutil
 import sys
 import tempfile
@@ -33,7 +32,7 @@ from amem_cli.models.encoder_files import (
     fetch_encoder,
     first_line,
     has_weights,
-    model_fingerprint,
+    new_manifest,
     present_versions,
     write_manifest,
 )
@@ -66,7 +65,7 @@ class EncoderExporter:
             model, loaded.prompts or {}, loaded.default_prompt_name or ""
         )
         vector = self._vectors([PROBE], document_prompt)[0]
-        self.manifest = _manifest(
+        self.manifest = new_manifest(
             model,
             source,
             dimension=len(vector),
@@ -127,7 +126,7 @@ class RerankerExporter:
         # The text is cut where the model's own library cuts it; version 6 renamed the attribute.
         own = getattr(loaded, "max_seq_length", None) or loaded.max_length
         limits = (own, loaded.tokenizer.model_max_length, _MOST_PAIR_TOKENS)
-        self.manifest = _manifest(
+        self.manifest = new_manifest(
             model,
             source,
             dimension=loaded.num_labels,
@@ -175,17 +174,6 @@ class RerankerExporter:
             pairs, activation_fn=torch.nn.Sigmoid(), show_progress_bar=False
         )
         return [float(score) for score in scores]
-
-
-def _manifest(model: str, source: Path, **facts: Any) -> Manifest:
-    return Manifest(
-        stamp=secrets.token_hex(8),
-        model=model,
-        fingerprint=model_fingerprint(source),
-        source=str(source),
-        versions=present_versions(),
-        **facts,
-    )
 
 
 _EXPORTERS: dict[str, type[EncoderExporter | RerankerExporter]] = {

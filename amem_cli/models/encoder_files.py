@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
@@ -369,6 +370,22 @@ def present_versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             versions[package] = version(package)
     return versions
+
+
+def new_manifest(model: str, source: Path, **facts: Any) -> Manifest:
+    """The manifest of a new export; `facts` are its other fields.
+
+    Raises:
+        EncoderError: a file of the model cannot be read.
+    """
+    return Manifest(
+        stamp=secrets.token_hex(8),
+        model=model,
+        fingerprint=model_fingerprint(source),
+        source=str(source),
+        versions=present_versions(),
+        **facts,
+    )
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import secrets
 import struct
 from pathlib import Path
 
@@ -24,8 +23,7 @@ from amem_cli.models.encoder_files import (
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     Manifest,
-    model_fingerprint,
-    present_versions,
+    new_manifest,
 )
 from amem_cli.models.onnx_file import FLOAT, INT32, RUNTIME_DOMAIN, GraphWriter
 
@@ -57,12 +55,9 @@ def build_packed(source: Path, folder: Path) -> Manifest:
     packed = _PackedFile(source / PACKED_FILE)
     _write_tokenizer(packed, folder / TOKENIZER_FILE)
     _write_graph(packed, folder)
-    return Manifest(
-        stamp=secrets.token_hex(8),
-        model=MULTILINGUAL,
-        fingerprint=model_fingerprint(source),
-        source=str(source),
-        versions=present_versions(),
+    return new_manifest(
+        MULTILINGUAL,
+        source,
         dimension=_SIZE,
         max_tokens=_MOST_TOKENS,
         pad_id=_PAD,

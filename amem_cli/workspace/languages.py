@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, EncoderError, extra_hint
 from amem_cli.language.survey import language_shares, named_shares
-from amem_cli.models.encoder_files import MULTILINGUAL, find_encoder
+from amem_cli.models.encoder_files import (
+    DEFAULT_ENCODER,
+    MULTILINGUAL,
+    find_encoder,
+    short_name,
+)
 from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
 if TYPE_CHECKING:
@@ -81,7 +86,7 @@ def encoder_proposal(languages: Mapping[str, float], settings: Settings) -> Enco
     """The encoder that knows these languages; None if the vault's own one does, or may."""
     other = sum(languages.values()) - languages.get("en", 0.0)
     # Only of the bundled encoder is it known that it was made from English alone.
-    if settings.encoder_model != Settings().encoder_model or other < OTHER_LANGUAGES:
+    if short_name(settings.encoder_model) != DEFAULT_ENCODER or other < OTHER_LANGUAGES:
         return None
     message = (
         f"{100 * other:.0f} % of the text is not English ({named_shares(languages)}), and the"
