@@ -1,0 +1,181 @@
+"""The language server: pygls' protocol on one side, a workspace in worker threads on the other."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from typing import Any
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from amem_cli.errors import AmemError
+from amem_cli.lsp import completion, reading
+from amem_cli.lsp.editor import Editor, Handler
+from amem_cli.lsp.upkeep import Upkeep
+from amem_cli.system.wire import Wire
+from amem_cli.workspace.connection import Stopped
+from amem_cli.workspace.workspace import Workspace
+from amem_cli.workspace.writing_help import WritingHelp
+
+THREADS = 4
+# An editor that asks a person before it applies a change may take its time.
+ANSWER_SECONDS = 300.0
+# The protocol's code for a request that is right and cannot be done.
+REQUEST_FAILED = -32803
+
+# Requests, with what the editor is told of them; each is answered in a worker thread.
+REQUESTS: dict[str, tuple[Handler, Any]] = {
+    lsp.TEXT_DOCUMENT_COMPLETION: (completion.complete, completion.OPTIONS),
+    lsp.COMPLETION_ITEM_RESOLVE: (completion.resolve_item, None),
+    lsp.TEXT_DOCUMENT_HOVER: (reading.hover, None),
+    lsp.TEXT_DOCUMENT_DEFINITION: (reading.definition, None),
+    lsp.TEXT_DOCUMENT_REFERENCES: (reading.references, None),
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: (reading.document_links, lsp.DocumentLinkOptions()),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: (reading.document_symbols, None),
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: (reading.folding_ranges, None),
+    lsp.WORKSPACE_SYMBOL: (reading.workspace_symbols, None),
+}
+
+
+class EditorServer:
+    """Serves a vault to one editor."""
+
+    def __init__(self, vault: Workspace) -> None:
+        self._vault = vault
+        self._help = WritingHelp(vault)
+        self._threads = ThreadPoolExecutor(THREADS, "amem-lsp")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._upkeep = Upkeep(vault, self._help, self._log, self._vault_changed)
+        self._protocol = self._new_protocol()
+
+    def serve(self, wire: Wire) -> None:
+        """Serve the editor until it closes its end."""
+        with os.fdopen(wire.source, "rb") as source, os.fdopen(wire.sink, "wb") as sink:
+            self._protocol.start_io(source, sink)
+
+    def end(self) -> None:
+        """Let the work at hand end, and close the vault."""
+        self._upkeep.end()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._vault.close(2.0)
+
+    def _new_protocol(self) -> LanguageServer:
+        # The whole text with each change: notes are short, and no two programs have to agree on
+        # what was counted.
+        server = LanguageServer(
+            "amem",
+            version("amem-cli"),
+            text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
+            max_workers=2,
+        )
+        for method, (handler, options) in REQUESTS.items():
+            server.feature(method, options)(self._answering(handler))
+        server.feature(lsp.INITIALIZED)(_function(self._initialized))
+        return server
+
+    def _answering(self, handler: Handler) -> Callable[[Any], Any]:
+        async def answer(params: Any) -> Any:
+            return await self._done(functools.partial(handler, self._editor(), params))
+
+        return answer
+
+    async def _done(self, work: Callable[[], Any]) -> Any:
+        """The result of work on the vault, done in a thread."""
+        self._upkeep.soon()
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._threads, self._result, work)
+        except (AmemError, Stopped) as error:
+            message = getattr(error, "message", "the server ends")
+            hint = getattr(error, "hint", "")
+            raise JsonRpcException(f"{message}. {hint}".strip(), REQUEST_FAILED) from None
+
+    def _result(self, work: Callable[[], Any]) -> Any:
+        with self._vault.call(in_step=False):
+            return work()
+
+    def _editor(self) -> Editor:
+        """The editor as it is now; called in the thread that takes its messages."""
+        workspace = self._protocol.workspace
+        opened = {
+            uri: (document.source, document.version)
+            for uri, document in workspace.text_documents.items()
+        }
+        return Editor(
+            vault=self._vault,
+            help=self._help,
+            opened=opened,
+            encoding=str(getattr(workspace.position_encoding, "value", workspace.position_encoding)),
+            can_rename=self._can_rename,
+            apply=self._apply,
+            tell=self._tell,
+            refresh=functools.partial(self._upkeep.soon, at_once=True),
+        )
+
+    @property
+    def _can_rename(self) -> bool:
+        """Whether the editor renames files as part of a change."""
+        folder = self._protocol.client_capabilities.workspace
+        edits = folder.workspace_edit if folder is not None else None
+        return bool(
+            edits is not None
+            and edits.document_changes
+            and lsp.ResourceOperationKind.Rename in (edits.resource_operations or ())
+        )
+
+    def _initialized(self, params: Any) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._upkeep.start()
+
+    def _apply(self, edit: lsp.WorkspaceEdit, label: str) -> bool:
+        """Have the editor make a change; called in a worker thread, which waits for the answer."""
+        assert self._loop is not None
+        params = lsp.ApplyWorkspaceEditParams(edit=edit, label=label)
+        asking = self._protocol.workspace_apply_edit_async(params)
+        try:
+            done = asyncio.run_coroutine_threadsafe(asking, self._loop).result(ANSWER_SECONDS)
+        except (JsonRpcException, TimeoutError, asyncio.TimeoutError):
+            return False
+        return bool(done.applied)
+
+    def _tell(self, text: str) -> None:
+        params = lsp.ShowMessageParams(type=lsp.MessageType.Info, message=text)
+        self._in_loop(lambda: self._protocol.window_show_message(params))
+
+    def _log(self, text: str) -> None:
+        params = lsp.LogMessageParams(type=lsp.MessageType.Warning, message=text)
+        self._in_loop(lambda: self._protocol.window_log_message(params))
+
+    def _in_loop(self, send: Callable[[], object]) -> None:
+        """Send something to the editor from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(send)
+
+    def _vault_changed(self) -> None:
+        pass
+
+
+def _function(method: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A function for a method: pygls marks what it is given, and a method cannot be marked."""
+
+    def handle(params: Any) -> None:
+        method(params)
+
+    return handle
+
+
+def run(vault: Workspace, wire: Wire) -> None:
+    """Serve a vault over the wire until the editor ends it."""
+    server = EditorServer(vault)
+    try:
+        server.serve(wire)
+    finally:
+        server.end()
+        sys.stderr.flush()
