@@ -46,7 +46,9 @@ def _notes(editor: Editor, document: Document, typed: TypedLink) -> lsp.Completi
     return lsp.CompletionList(is_incomplete=True, items=items)
 
 
-def _note_item(document: Document, typed: TypedLink, name: NoteName, order: str) -> lsp.CompletionItem:
+def _note_item(
+    document: Document, typed: TypedLink, name: NoteName, order: str
+) -> lsp.CompletionItem:
     # An alias or a title that is not the file's name is what a reader is to see.
     written = format_link(name.target, "" if name.kind == "meaning" else name.name)[2:-2]
     folder = name.path.rpartition("/")[0]

@@ -61,6 +61,7 @@ class Editor:
         opened: texts and their versions by URI.
         encoding: how it counts places in a line.
         can_rename: it renames files when it is asked to.
+        shows_hints: the person wants relation and strength beside links.
         apply: makes a change in the editor and says whether it did; waits for its answer.
         tell: shows a line to the person.
         refresh: has the diagnostics of all open notes made anew, once what changed is taken in.
@@ -71,6 +72,7 @@ class Editor:
     opened: Mapping[str, tuple[str, int | None]]
     encoding: str
     can_rename: bool
+    shows_hints: bool
     apply: Callable[[lsp.WorkspaceEdit, str], bool]
     tell: Callable[[str], None]
     refresh: Callable[[], None]
@@ -142,4 +144,5 @@ def note_uri(root: Path, path: str) -> str:
     return from_fs_path(str(root / path)) or ""
 
 
+# What answers a request: it gets the editor as it is, and the request's parameters.
 Handler = Callable[[Editor, Any], Any]

@@ -31,7 +31,9 @@ def hover(editor: Editor, params: lsp.HoverParams) -> lsp.Hover | None:
 def _card_text(card: NoteCard) -> str:
     note, view = card.view.summary, card.view
     lines = [f"**{_plain(note.title)}** · {note.made[:10]} · {note.path}"]
-    newer = [f"⚠ superseded by **{_plain(each.title)}**" for each in view.supersession.superseded_by]
+    newer = [
+        f"⚠ superseded by **{_plain(each.title)}**" for each in view.supersession.superseded_by
+    ]
     newer += [
         f"⚠ contradicted by **{_plain(each.title)}**" for each in view.supersession.contradicted_by
     ]
@@ -63,7 +65,7 @@ def _plain(text: str) -> str:
 
 
 def _link(
-    editor: Editor, params: lsp.TextDocumentPositionParams
+    editor: Editor, params: lsp.HoverParams | lsp.DefinitionParams | lsp.ReferenceParams
 ) -> tuple[Document | None, WikiLink | None, str | None]:
     """The document, the link at the position, and the path of its note."""
     document = editor.document(params.text_document.uri)
@@ -199,7 +201,10 @@ def folding_ranges(editor: Editor, params: lsp.FoldingRangeParams) -> list[lsp.F
     for start, end in folds(document.text, document.body):
         # Blank lines behind a section stay in sight.
         stop = start + len(document.text[start:end].rstrip())
-        first, last = document.positions.position(start).line, document.positions.position(stop).line
+        first, last = (
+            document.positions.position(start).line,
+            document.positions.position(stop).line,
+        )
         if last > first:
             found.append(lsp.FoldingRange(start_line=first, end_line=last))
     return found

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from amem_cli.errors import AmemError
-from amem_cli.lsp import completion, reading
+from amem_cli.lsp import actions, completion, hints, reading, rename
+from amem_cli.lsp.diagnostics import diagnostics
 from amem_cli.lsp.editor import Editor, Handler
 from amem_cli.lsp.upkeep import Upkeep
 from amem_cli.system.wire import Wire
@@ -27,8 +29,10 @@ from amem_cli.workspace.writing_help import WritingHelp
 THREADS = 4
 # An editor that asks a person before it applies a change may take its time.
 ANSWER_SECONDS = 300.0
+# A note is checked once nothing was typed for so long.
+QUIET_SECONDS = 0.3
 # The protocol's code for a request that is right and cannot be done.
-REQUEST_FAILED = -32803
+REQUEST_FAILED = lsp.LSPErrorCodes.RequestFailed.value
 
 # Requests, with what the editor is told of them; each is answered in a worker thread.
 REQUESTS: dict[str, tuple[Handler, Any]] = {
@@ -41,6 +45,10 @@ REQUESTS: dict[str, tuple[Handler, Any]] = {
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: (reading.document_symbols, None),
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: (reading.folding_ranges, None),
     lsp.WORKSPACE_SYMBOL: (reading.workspace_symbols, None),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: (actions.code_actions, actions.OPTIONS),
+    lsp.TEXT_DOCUMENT_PREPARE_RENAME: (rename.prepare, None),
+    lsp.TEXT_DOCUMENT_RENAME: (rename.rename, rename.OPTIONS),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: (hints.inlay_hints, None),
 }
 
 
@@ -54,6 +62,8 @@ class EditorServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._upkeep = Upkeep(vault, self._help, self._log, self._vault_changed)
         self._protocol = self._new_protocol()
+        self._shows_hints = False
+        self._checks: dict[str, asyncio.TimerHandle] = {}
 
     def serve(self, wire: Wire) -> None:
         """Serve the editor until it closes its end."""
@@ -77,7 +87,19 @@ class EditorServer:
         )
         for method, (handler, options) in REQUESTS.items():
             server.feature(method, options)(self._answering(handler))
-        server.feature(lsp.INITIALIZED)(_function(self._initialized))
+        for command, run in actions.COMMANDS.items():
+            server.command(command)(self._running(run))
+        for method, handle in (
+            (lsp.INITIALIZE, self._initialize),
+            (lsp.INITIALIZED, self._initialized),
+            (lsp.TEXT_DOCUMENT_DID_OPEN, self._opened),
+            (lsp.TEXT_DOCUMENT_DID_CHANGE, self._changed),
+            (lsp.TEXT_DOCUMENT_DID_CLOSE, self._closed),
+        ):
+            server.feature(method)(_function(handle))
+        saves = lsp.SaveOptions(include_text=False)
+        server.feature(lsp.TEXT_DOCUMENT_DID_SAVE, saves)(_function(self._saved))
+        server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_function(self._saved))
         return server
 
     def _answering(self, handler: Handler) -> Callable[[Any], Any]:
@@ -85,6 +107,17 @@ class EditorServer:
             return await self._done(functools.partial(handler, self._editor(), params))
 
         return answer
+
+    def _running(self, run: Callable[..., None]) -> Callable[..., Any]:
+        async def command(*arguments: object) -> None:
+            try:
+                # The editor may send anything.
+                bound = inspect.signature(run).bind(self._editor(), *arguments)
+            except TypeError as error:
+                raise JsonRpcInvalidParams(str(error)) from None
+            await self._done(functools.partial(run, *bound.args))
+
+        return command
 
     async def _done(self, work: Callable[[], Any]) -> Any:
         """The result of work on the vault, done in a thread."""
@@ -112,8 +145,11 @@ class EditorServer:
             vault=self._vault,
             help=self._help,
             opened=opened,
-            encoding=str(getattr(workspace.position_encoding, "value", workspace.position_encoding)),
+            encoding=str(
+                getattr(workspace.position_encoding, "value", workspace.position_encoding)
+            ),
             can_rename=self._can_rename,
+            shows_hints=self._shows_hints,
             apply=self._apply,
             tell=self._tell,
             refresh=functools.partial(self._upkeep.soon, at_once=True),
@@ -129,6 +165,10 @@ class EditorServer:
             and edits.document_changes
             and lsp.ResourceOperationKind.Rename in (edits.resource_operations or ())
         )
+
+    def _initialize(self, params: lsp.InitializeParams) -> None:
+        options = params.initialization_options
+        self._shows_hints = isinstance(options, dict) and options.get("inlayHints") is True
 
     def _initialized(self, params: Any) -> None:
         self._loop = asyncio.get_running_loop()
@@ -158,8 +198,65 @@ class EditorServer:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(send)
 
+    def _opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        self._check(params.text_document.uri, 0.0)
+
+    def _changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        self._check(params.text_document.uri, QUIET_SECONDS)
+
+    def _saved(self, params: Any) -> None:
+        self._upkeep.soon(at_once=True)
+
+    def _closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if check := self._checks.pop(uri, None):
+            check.cancel()
+        self._publish(lsp.PublishDiagnosticsParams(uri, []))
+
     def _vault_changed(self) -> None:
-        pass
+        """Other notes changed, on which what is wrong with the open ones may depend."""
+
+        def check_all() -> None:
+            for uri in [*self._protocol.workspace.text_documents]:
+                self._check(uri, 0.0)
+
+        self._in_loop(check_all)
+
+    def _check(self, uri: str, delay: float) -> None:
+        """Check an open note once it is quiet; called in the thread of the protocol."""
+        if check := self._checks.pop(uri, None):
+            check.cancel()
+        loop = asyncio.get_running_loop()
+        self._checks[uri] = loop.call_later(delay, self._begin_check, uri)
+
+    def _begin_check(self, uri: str) -> None:
+        del self._checks[uri]
+        editor = self._editor()
+        if uri not in editor.opened:
+            return
+        checking = self._threads.submit(self._result, lambda: diagnostics(editor, uri))
+
+        def send(done: Future[lsp.PublishDiagnosticsParams | None]) -> None:
+            if done.cancelled():
+                return
+            error = done.exception()
+            if isinstance(error, AmemError):
+                self._log(f"{error.message}. {error.hint}".strip())
+            elif error is not None:
+                raise error
+            elif (found := done.result()) is not None:
+                self._in_loop(lambda: self._publish_if_current(found))
+
+        checking.add_done_callback(send)
+
+    def _publish_if_current(self, found: lsp.PublishDiagnosticsParams) -> None:
+        # What was typed meanwhile is checked by itself.
+        document = self._protocol.workspace.text_documents.get(found.uri)
+        if document is not None and document.version == found.version:
+            self._publish(found)
+
+    def _publish(self, found: lsp.PublishDiagnosticsParams) -> None:
+        self._protocol.text_document_publish_diagnostics(found)
 
 
 def _function(method: Callable[[Any], None]) -> Callable[[Any], None]:

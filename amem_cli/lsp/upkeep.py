@@ -29,7 +29,7 @@ class Upkeep:
     def __init__(
         self,
         vault: Workspace,
-        help: WritingHelp,  # noqa: A002
+        help: WritingHelp,
         log: Callable[[str], None],
         changed: Callable[[], None],
     ) -> None:

@@ -122,5 +122,7 @@ def paragraph_at(text: str, start: int, end: int, body: int = 0) -> str:
     begin = max(breaks[-1] if breaks else body, place - PARAGRAPH_CHARACTERS // 2)
     following = _PARAGRAPH_END.search(text, max(end, body))
     stop = min(following.start() if following else len(text), end + PARAGRAPH_CHARACTERS // 2)
-    around = f"{text[begin:place].removesuffix('[[')} {text[max(end, body):stop].removeprefix(']]')}"
+    around = (
+        f"{text[begin:place].removesuffix('[[')} {text[max(end, body) : stop].removeprefix(']]')}"
+    )
     return " ".join(around.split())
