@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -10,6 +10,17 @@ from lsprotocol import types as lsp
 from amem_cli.doctor.one_note import PlacedFinding, similar_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.lsp.action_names import (
+    ACCEPT,
+    EXTRACT,
+    EXTRACT_KIND,
+    FIX,
+    FIX_KIND,
+    LINK_KIND,
+    NEVER,
+    ORGANISE,
+    SOURCE_KIND,
+)
 from amem_cli.lsp.diagnostics import diagnostic, findings
 from amem_cli.lsp.editor import Document, Editor
 from amem_cli.lsp.edits import document_edit, text_edits, workspace_edit
@@ -18,16 +29,8 @@ from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import parse_note
 
-ACCEPT, NEVER, ORGANISE, EXTRACT, FIX = (
-    f"amem.{name}" for name in ("acceptLink", "neverLink", "organise", "extract", "fix")
-)
 _LINKS_OFFERED = 5
 _REASON_CHARACTERS = 80
-_FIX = lsp.CodeActionKind.QuickFix.value
-_LINK = "refactor.rewrite.amem"
-_EXTRACT = lsp.CodeActionKind.RefactorExtract.value
-_SOURCE = "source.amem"
-OPTIONS = lsp.CodeActionOptions(code_action_kinds=[_FIX, _LINK, _EXTRACT, _SOURCE])
 _SAVE_FIRST = "Save the note first: amem writes its file, which the editor would overwrite."
 
 
@@ -43,17 +46,17 @@ def code_actions(editor: Editor, params: lsp.CodeActionParams) -> list[lsp.CodeA
         return not wanted or any(f"{kind}.".startswith(f"{_value(each)}.") for each in wanted)
 
     found: list[lsp.CodeAction] = []
-    if is_wanted(_FIX):
+    if is_wanted(FIX_KIND):
         found += _fixes(editor, document, start, end)
-    if is_wanted(_LINK):
+    if is_wanted(LINK_KIND):
         found += _suggested(editor, document)
-    if is_wanted(_EXTRACT) and document.text[start:end].strip():
+    if is_wanted(EXTRACT_KIND) and document.text[start:end].strip():
         title = "Move the selection to a new note, linked both ways"
         where = [document.uri, document.version, start, end]
-        found.append(_action(title, _EXTRACT, EXTRACT, where))
-    if is_wanted(_SOURCE) and editor.note(document) is not None:
+        found.append(_action(title, EXTRACT_KIND, EXTRACT, where))
+    if is_wanted(SOURCE_KIND) and editor.note(document) is not None:
         title = "Organise this note now: keywords, tags and links by amem"
-        found.append(_action(title, _SOURCE, ORGANISE, [document.uri]))
+        found.append(_action(title, SOURCE_KIND, ORGANISE, [document.uri]))
     return found
 
 
@@ -78,7 +81,7 @@ def _fixes(editor: Editor, document: Document, start: int, end: int) -> Iterator
             edit = lsp.TextEdit(document.positions.range(each.start, each.end), each.text)
             yield lsp.CodeAction(
                 title=f"Link to [[{each.text}]]",
-                kind=_FIX,
+                kind=FIX_KIND,
                 diagnostics=shown,
                 edit=workspace_edit(
                     [document_edit(document, [edit])], by_document=editor.can_rename
@@ -86,7 +89,7 @@ def _fixes(editor: Editor, document: Document, start: int, end: int) -> Iterator
             )
         if found.finding.fix is not None:
             title = f"Fix: {found.finding.message}"
-            action = _action(title, _FIX, FIX, [document.uri, found.finding.message])
+            action = _action(title, FIX_KIND, FIX, [document.uri, found.finding.message])
             action.diagnostics = shown
             yield action
 
@@ -103,8 +106,8 @@ def _suggested(editor: Editor, document: Document) -> Iterator[lsp.CodeAction]:
             f"“{link.other(note.path).title}” ({link.relation}{f': {reason}' if reason else ''})"
         )
         ends = [document.uri, link.source.path, link.target.path]
-        yield _action(f"Link to {about}", _LINK, ACCEPT, ends)
-        yield _action(f"Never link to {about}", _LINK, NEVER, ends)
+        yield _action(f"Link to {about}", LINK_KIND, ACCEPT, ends)
+        yield _action(f"Never link to {about}", LINK_KIND, NEVER, ends)
 
 
 def accept_link(editor: Editor, uri: str, source: str, target: str) -> None:
@@ -207,13 +210,3 @@ def fix(editor: Editor, uri: str, message: str) -> None:
     with editor.vault.writing():
         editor.tell(repair())
     editor.refresh()
-
-
-# What each command does; it gets the editor, and the arguments of its action.
-COMMANDS: dict[str, Callable[..., None]] = {
-    ACCEPT: accept_link,
-    NEVER: never_link,
-    ORGANISE: organise,
-    EXTRACT: extract,
-    FIX: fix,
-}

@@ -9,11 +9,6 @@ from amem_cli.markdown.being_typed import TypedLink, TypedTag, typed_link, typed
 from amem_cli.markdown.links import format_link
 from amem_cli.search.completion import NoteName
 
-OPTIONS = lsp.CompletionOptions(
-    # `[` for `[[`; `#` begins a tag, or a heading in a link; `/` goes on in a nested tag.
-    trigger_characters=["[", "#", "/"],
-    resolve_provider=True,
-)
 _KINDS = {
     "title": lsp.CompletionItemKind.File,
     "alias": lsp.CompletionItemKind.Reference,

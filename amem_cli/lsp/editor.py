@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 from pygls.uris import from_fs_path, to_fs_path
@@ -142,7 +142,3 @@ def note_path(root: Path, uri: str) -> str | None:
 def note_uri(root: Path, path: str) -> str:
     """The address of a note."""
     return from_fs_path(str(root / path)) or ""
-
-
-# What answers a request: it gets the editor as it is, and the request's parameters.
-Handler = Callable[[Editor, Any], Any]

@@ -18,8 +18,6 @@ from amem_cli.markdown.outline import headings
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
 
-OPTIONS = lsp.RenameOptions(prepare_provider=True)
-
 
 def prepare(editor: Editor, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder | None:
     """What would be renamed: the note of a link, or this note at its properties and its title."""

@@ -9,17 +9,17 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-from amem_cli.errors import AmemError
-from amem_cli.lsp import actions, completion, hints, reading, rename
-from amem_cli.lsp.diagnostics import diagnostics
-from amem_cli.lsp.editor import Editor, Handler
+from amem_cli.errors import AmemError, UsageError
+from amem_cli.lsp.action_names import ACCEPT, ACTION_KINDS, EXTRACT, FIX, NEVER, ORGANISE
+from amem_cli.lsp.editor import Editor
 from amem_cli.lsp.upkeep import Upkeep
 from amem_cli.system.wire import Wire
 from amem_cli.workspace.connection import Stopped
@@ -34,22 +34,46 @@ QUIET_SECONDS = 0.3
 # The protocol's code for a request that is right and cannot be done.
 REQUEST_FAILED = lsp.LSPErrorCodes.RequestFailed.value
 
-# Requests, with what the editor is told of them; each is answered in a worker thread.
-REQUESTS: dict[str, tuple[Handler, Any]] = {
-    lsp.TEXT_DOCUMENT_COMPLETION: (completion.complete, completion.OPTIONS),
-    lsp.COMPLETION_ITEM_RESOLVE: (completion.resolve_item, None),
-    lsp.TEXT_DOCUMENT_HOVER: (reading.hover, None),
-    lsp.TEXT_DOCUMENT_DEFINITION: (reading.definition, None),
-    lsp.TEXT_DOCUMENT_REFERENCES: (reading.references, None),
-    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: (reading.document_links, lsp.DocumentLinkOptions()),
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: (reading.document_symbols, None),
-    lsp.TEXT_DOCUMENT_FOLDING_RANGE: (reading.folding_ranges, None),
-    lsp.WORKSPACE_SYMBOL: (reading.workspace_symbols, None),
-    lsp.TEXT_DOCUMENT_CODE_ACTION: (actions.code_actions, actions.OPTIONS),
-    lsp.TEXT_DOCUMENT_PREPARE_RENAME: (rename.prepare, None),
-    lsp.TEXT_DOCUMENT_RENAME: (rename.rename, rename.OPTIONS),
-    lsp.TEXT_DOCUMENT_INLAY_HINT: (hints.inlay_hints, None),
+# Requests: what answers each, in a worker thread, and what the editor is told of it. A feature is
+# loaded when it is first asked for, so that the first answer comes soon.
+REQUESTS: dict[str, tuple[str, Any]] = {
+    lsp.TEXT_DOCUMENT_COMPLETION: (
+        "completion.complete",
+        # `[` for `[[`; `#` begins a tag, or a heading in a link; `/` goes on in a nested tag.
+        lsp.CompletionOptions(trigger_characters=["[", "#", "/"], resolve_provider=True),
+    ),
+    lsp.COMPLETION_ITEM_RESOLVE: ("completion.resolve_item", None),
+    lsp.TEXT_DOCUMENT_HOVER: ("reading.hover", None),
+    lsp.TEXT_DOCUMENT_DEFINITION: ("reading.definition", None),
+    lsp.TEXT_DOCUMENT_REFERENCES: ("reading.references", None),
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: ("reading.document_links", lsp.DocumentLinkOptions()),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("reading.document_symbols", None),
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: ("reading.folding_ranges", None),
+    lsp.WORKSPACE_SYMBOL: ("reading.workspace_symbols", None),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: (
+        "actions.code_actions",
+        lsp.CodeActionOptions(code_action_kinds=[*ACTION_KINDS]),
+    ),
+    lsp.TEXT_DOCUMENT_PREPARE_RENAME: ("rename.prepare", None),
+    lsp.TEXT_DOCUMENT_RENAME: ("rename.rename", lsp.RenameOptions(prepare_provider=True)),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: ("hints.inlay_hints", None),
 }
+# By the commands of code actions.
+COMMANDS = {
+    ACCEPT: "actions.accept_link",
+    NEVER: "actions.never_link",
+    ORGANISE: "actions.organise",
+    EXTRACT: "actions.extract",
+    FIX: "actions.fix",
+}
+
+
+@functools.cache
+def _loaded(name: str) -> Callable[..., Any]:
+    """The function of a feature, by module and name."""
+    module, _, function = name.partition(".")
+    found: Callable[..., Any] = getattr(import_module(f"amem_cli.lsp.{module}"), function)
+    return found
 
 
 class EditorServer:
@@ -87,8 +111,8 @@ class EditorServer:
         )
         for method, (handler, options) in REQUESTS.items():
             server.feature(method, options)(self._answering(handler))
-        for command, run in actions.COMMANDS.items():
-            server.command(command)(self._running(run))
+        for command, handler in COMMANDS.items():
+            server.command(command)(self._running(handler))
         for method, handle in (
             (lsp.INITIALIZE, self._initialize),
             (lsp.INITIALIZED, self._initialized),
@@ -102,20 +126,26 @@ class EditorServer:
         server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_function(self._saved))
         return server
 
-    def _answering(self, handler: Handler) -> Callable[[Any], Any]:
+    def _answering(self, handler: str) -> Callable[[Any], Any]:
         async def answer(params: Any) -> Any:
-            return await self._done(functools.partial(handler, self._editor(), params))
+            editor = self._editor()
+            return await self._done(lambda: _loaded(handler)(editor, params))
 
         return answer
 
-    def _running(self, run: Callable[..., None]) -> Callable[..., Any]:
-        async def command(*arguments: object) -> None:
+    def _running(self, handler: str) -> Callable[..., Any]:
+        def run(editor: Editor, arguments: tuple[object, ...]) -> None:
+            function = _loaded(handler)
             try:
                 # The editor may send anything.
-                bound = inspect.signature(run).bind(self._editor(), *arguments)
+                bound = inspect.signature(function).bind(editor, *arguments)
             except TypeError as error:
-                raise JsonRpcInvalidParams(str(error)) from None
-            await self._done(functools.partial(run, *bound.args))
+                raise UsageError(f"{handler}: {error}") from None
+            function(*bound.args)
+
+        async def command(*arguments: object) -> None:
+            editor = self._editor()
+            await self._done(lambda: run(editor, arguments))
 
         return command
 
@@ -234,7 +264,9 @@ class EditorServer:
         editor = self._editor()
         if uri not in editor.opened:
             return
-        checking = self._threads.submit(self._result, lambda: diagnostics(editor, uri))
+        checking = self._threads.submit(
+            self._result, lambda: _loaded("diagnostics.diagnostics")(editor, uri)
+        )
 
         def send(done: Future[lsp.PublishDiagnosticsParams | None]) -> None:
             if done.cancelled():
