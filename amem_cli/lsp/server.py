@@ -143,7 +143,8 @@ class EditorServer:
                 raise UsageError(f"{handler}: {error}") from None
             function(*bound.args)
 
-        async def command(*arguments: object) -> None:
+        # pygls gives itself to a parameter of this name.
+        async def command(ls: LanguageServer, *arguments: object) -> None:
             editor = self._editor()
             await self._done(lambda: run(editor, arguments))
 
@@ -161,6 +162,7 @@ class EditorServer:
             raise JsonRpcException(f"{message}. {hint}".strip(), REQUEST_FAILED) from None
 
     def _result(self, work: Callable[[], Any]) -> Any:
+        self._upkeep.await_first()
         with self._vault.call(in_step=False):
             return work()
 
@@ -262,7 +264,8 @@ class EditorServer:
     def _begin_check(self, uri: str) -> None:
         del self._checks[uri]
         editor = self._editor()
-        if uri not in editor.opened:
+        # Before the folder was read, every link to a new note would seem broken.
+        if uri not in editor.opened or not self._upkeep.has_begun:
             return
         checking = self._threads.submit(
             self._result, lambda: _loaded("diagnostics.diagnostics")(editor, uri)

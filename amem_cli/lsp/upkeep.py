@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # While somebody types, the folder is read at most so often, and so small a part of the time.
 _REST_SECONDS = 2.0
 _REST_SHARE = 20
+# An editor is not kept waiting for a large folder longer than this.
+_FIRST_SECONDS = 0.25
 
 
 class Upkeep:
@@ -37,6 +39,7 @@ class Upkeep:
         self._wanted = threading.Condition()
         self._at_once = self._some_time = self._is_ending = False
         self._rested = 0.0
+        self._has_begun = threading.Event()
         self._last_problem = ""
         self._threads = [
             threading.Thread(target=each, name=f"amem-lsp-{name}", daemon=True)
@@ -48,6 +51,15 @@ class Upkeep:
         self._at_once = True
         for thread in self._threads:
             thread.start()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the folder was read for the first time."""
+        return self._has_begun.is_set()
+
+    def await_first(self) -> None:
+        """Wait a moment for that, so that the first answers know the notes that are new."""
+        self._has_begun.wait(_FIRST_SECONDS)
 
     def soon(self, *, at_once: bool = False) -> None:
         """Read the folder again: `at_once`, or when it has rested."""
@@ -74,6 +86,7 @@ class Upkeep:
                 self._tell(error)
             took = time.monotonic() - began
             self._rested = time.monotonic() + max(_REST_SECONDS, _REST_SHARE * took)
+            self._has_begun.set()
             if is_changed and not self._is_ending:
                 self._changed()
 

@@ -31,6 +31,8 @@ _SHORTEST_PARAGRAPH = 12
 # With fewer names that match, notes are offered whose meaning matches what was typed.
 _FEW_NAMES = 8
 _SHORTEST_QUERY = 4
+# What the paragraph counts beside the meaning of what was typed.
+_PARAGRAPH_SHARE = 0.3
 _REMEMBERED = 64
 _FIRST_LINES = 600
 _SENTENCE_CHARACTERS = 240
@@ -141,7 +143,10 @@ class WritingHelp:
         found = names.matching(typed.target, near, OFFERED, besides=path)
         if len(found) < _FEW_NAMES and len(typed.target.strip()) >= _SHORTEST_QUERY:
             # What was typed says it, the paragraph says in which sense.
-            meant = self._nearness(f"{typed.target}. {paragraph}")
+            meant = {
+                note: nearness + _PARAGRAPH_SHARE * near.get(note, 0.0)
+                for note, nearness in self._nearness(typed.target.strip()).items()
+            }
             known = {path, *(each.path for each in found)}
             found += names.by_meaning(meant, _FEW_NAMES, besides=known)
         return found
