@@ -16,6 +16,7 @@ from typing import Any
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import JsonRPCNotification, LanguageServerProtocol
 
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.lsp.action_names import ACCEPT, ACTION_KINDS, EXTRACT, FIX, NEVER, ORGANISE
@@ -76,6 +77,20 @@ def _loaded(name: str) -> Callable[..., Any]:
     return found
 
 
+class _Protocol(LanguageServerProtocol):
+    """pygls' protocol, which also answers requests whose parameters are none."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" not in data or "id" not in data:
+                raise
+            # Without an answer the editor would wait for it.
+            self._send_response(data["id"], error=error.to_response_error())
+            return JsonRPCNotification("$/refused", self.VERSION, None)
+
+
 class EditorServer:
     """Serves a vault to one editor."""
 
@@ -108,6 +123,7 @@ class EditorServer:
             version("amem-cli"),
             text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
             max_workers=2,
+            protocol_cls=_Protocol,
         )
         for method, (handler, options) in REQUESTS.items():
             server.feature(method, options)(self._answering(handler))

@@ -97,25 +97,36 @@ def test_two_editors_at_once_see_what_the_other_saves(amem: Program, vault: Path
     assert amem("index", "--check").code == 0
 
 
-def test_it_ends_with_the_editor_and_prints_nothing_but_the_protocol(
-    amem: Program, vault: Path
-) -> None:
+def answers(amem: Program, *messages: object) -> tuple[int, list[dict[str, Any]]]:
+    """Exit code and all that a server says whose editor sends these, and is gone."""
     done = subprocess.run(
         [sys.executable, "-m", "amem_cli", "lsp"],
         cwd=amem.folder,
         env={**os.environ, **amem.environment},
-        input=framed(
-            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
-        ),
+        input=b"".join(map(framed, messages)),
         capture_output=True,
         timeout=100,
         check=False,
     )
-    assert done.returncode == 0
-    header, _, body = done.stdout.partition(b"\r\n\r\n")
-    length = int(header.split(b"\r\n")[0].rpartition(b" ")[2])
-    assert length == len(body)
-    assert json.loads(body)["result"]["serverInfo"]["name"] == "amem"
+    found, rest = [], done.stdout
+    while rest:
+        header, _, rest = rest.partition(b"\r\n\r\n")
+        length = int(header.split(b"\r\n")[0].rpartition(b" ")[2])
+        found.append(json.loads(rest[:length]))
+        rest = rest[length:]
+    return done.returncode, found
+
+
+def test_it_ends_with_the_editor_and_prints_nothing_but_the_protocol(
+    amem: Program, vault: Path
+) -> None:
+    greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
+    wrong = {"jsonrpc": "2.0", "id": 2, "method": "textDocument/hover", "params": {"position": 3}}
+    code, (welcome, refusal) = answers(amem, greeting, wrong)
+    assert code == 0
+    assert welcome["result"]["serverInfo"]["name"] == "amem"
+    # Without an answer to it the editor would wait.
+    assert (refusal["id"], refusal["error"]["code"]) == (2, -32602)
 
 
 def test_without_a_vault_it_says_so(amem: Program) -> None:
