@@ -26,9 +26,42 @@ from typing import Any
 
 import psutil
 
-SUBJECTS = ["walrus", "glacier", "engine", "violin", "harvest", "budget", "kernel", "orchid", "bridge", "letter"]
-DEEDS = ["grows", "fails", "sings", "breaks", "returns", "sleeps", "moves", "shrinks", "leads", "waits"]
-PLACES = ["winter", "Lisbon", "practice", "summer", "public", "theory", "secret", "spring", "private", "autumn"]
+SUBJECTS = [
+    "walrus",
+    "glacier",
+    "engine",
+    "violin",
+    "harvest",
+    "budget",
+    "kernel",
+    "orchid",
+    "bridge",
+    "letter",
+]
+DEEDS = [
+    "grows",
+    "fails",
+    "sings",
+    "breaks",
+    "returns",
+    "sleeps",
+    "moves",
+    "shrinks",
+    "leads",
+    "waits",
+]
+PLACES = [
+    "winter",
+    "Lisbon",
+    "practice",
+    "summer",
+    "public",
+    "theory",
+    "secret",
+    "spring",
+    "private",
+    "autumn",
+]
 TYPED = ("", "w", "wa", "wal", "gl", "budget", "the orchid", "note 7", "zzz", "bridge l")
 NO_TIME = 120.0
 
@@ -176,10 +209,8 @@ def main() -> None:
             named = keys(editor, options.keys, False)
             editor.end()
             start = f"{statistics.median(greetings):8.2f} {statistics.median(firsts):6.2f}"
-            print(
-                f"{notes:7} {start} | {milliseconds(meant)} |   {milliseconds(named)} | {used:7.1f}",
-                flush=True,
-            )
+            answers = f"{milliseconds(meant)} |   {milliseconds(named)} | {used:7.1f}"
+            print(f"{notes:7} {start} | {answers}", flush=True)
 
 
 if __name__ == "__main__":

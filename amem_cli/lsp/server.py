@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
@@ -21,11 +21,13 @@ from pygls.protocol import JsonRPCNotification, LanguageServerProtocol
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.lsp.action_names import ACCEPT, ACTION_KINDS, EXTRACT, FIX, NEVER, ORGANISE
 from amem_cli.lsp.editor import Editor
-from amem_cli.lsp.upkeep import Upkeep
 from amem_cli.system.wire import Wire
 from amem_cli.workspace.connection import Stopped
-from amem_cli.workspace.workspace import Workspace
-from amem_cli.workspace.writing_help import WritingHelp
+
+if TYPE_CHECKING:
+    from amem_cli.lsp.upkeep import Upkeep
+    from amem_cli.workspace.workspace import Workspace
+    from amem_cli.workspace.writing_help import WritingHelp
 
 THREADS = 4
 # An editor that asks a person before it applies a change may take its time.
@@ -96,13 +98,24 @@ class EditorServer:
 
     def __init__(self, vault: Workspace) -> None:
         self._vault = vault
-        self._help = WritingHelp(vault)
         self._threads = ThreadPoolExecutor(THREADS, "amem-lsp")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._upkeep = Upkeep(vault, self._help, self._log, self._vault_changed)
         self._protocol = self._new_protocol()
         self._shows_hints = False
         self._checks: dict[str, asyncio.TimerHandle] = {}
+
+    # Both are made behind the greeting, for which the editor waits.
+    @functools.cached_property
+    def _help(self) -> WritingHelp:
+        from amem_cli.workspace.writing_help import WritingHelp
+
+        return WritingHelp(self._vault)
+
+    @functools.cached_property
+    def _upkeep(self) -> Upkeep:
+        from amem_cli.lsp.upkeep import Upkeep
+
+        return Upkeep(self._vault, self._help, self._log, self._vault_changed)
 
     def serve(self, wire: Wire) -> None:
         """Serve the editor until it closes its end."""

@@ -105,6 +105,8 @@ class Upkeep:
             return not self._is_ending
 
     def _load_encoder(self) -> None:
+        # Loading takes the processor from the first answers.
+        self._has_begun.wait()
         try:
             with self._vault.call(in_step=False):
                 self._help.load_encoder()

@@ -15,6 +15,8 @@ from amem_cli.notes.names import NameTable, is_linkable, shortest_target
 _WHOLE, _BEGINNING, _WORD, _WORDS, _WITHIN = 1.0, 0.8, 0.6, 0.5, 0.3
 # What two names that match alike gain from a meaning near to the paragraph.
 _MEANING_SHARE = 0.5
+# Where nothing is typed, and nothing is near, the notes that changed last are offered.
+_LATEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class NameList:
             for alias in note.aliases:
                 named = NoteName(note.path, alias, target, "alias")
                 self._entries.append(_Entry(named, fold(alias), note.modified))
+        titles = self._titles.values()
+        self._latest = heapq.nlargest(_LATEST, titles, key=lambda each: each.modified)
 
     def __len__(self) -> int:
         return len(self._titles)
@@ -72,18 +76,22 @@ class NameList:
         query = fold(typed.strip())
         words = query.split()
         nearest = max(near.values(), default=0.0) or 1.0
-        found: list[tuple[float, str, str, _Entry]] = []
-        for entry in self._entries:
-            if entry.note.path == besides:
-                continue
-            match = _match(query, words, entry.folded)
-            if query and not match:
-                continue
-            closeness = max(0.0, near.get(entry.note.path, 0.0)) / nearest
-            score = match + _MEANING_SHARE * closeness
-            found.append((score, entry.modified, entry.note.path, entry))
-        best = heapq.nlargest(limit, found, key=lambda each: each[:3])
-        return [entry.note for *_, entry in best]
+        if query:
+            matches = ((entry, _match(query, words, entry.folded)) for entry in self._entries)
+            fitting = [(entry, match) for entry, match in matches if match]
+        else:
+            close = (self._titles[path] for path in near if path in self._titles)
+            likely = {entry.note.path: entry for entry in (*close, *self._latest)}
+            fitting = [(entry, 0.0) for entry in likely.values()]
+        found = [
+            (match + _MEANING_SHARE * max(0.0, near.get(path, 0.0)) / nearest, entry)
+            for entry, match in fitting
+            if (path := entry.note.path) != besides
+        ]
+        best = heapq.nlargest(
+            limit, found, key=lambda each: (each[0], each[1].modified, each[1].note.path)
+        )
+        return [entry.note for _, entry in best]
 
     def by_meaning(
         self, near: Mapping[str, float], limit: int, *, besides: Iterable[str] = ()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from amem_cli.search.search import Hit, Supersession
     from amem_cli.workspace.workspace import Workspace
 
-OFFERED = 40
+OFFERED = 30
 # Notes whose meaning is compared with the paragraph; those further away are all alike.
 _NEAR = 200
 _SHORTEST_PARAGRAPH = 12
@@ -241,12 +241,11 @@ class WritingHelp:
         from amem_cli.search.search import search
 
         encoder = self.workspace.encoder if self._has_encoder.is_set() else None
-        mode = "keyword" if encoder is None else "hybrid"
         return search(
             self.workspace.index,
             query,
             encoder=encoder,
-            mode=mode,
+            mode="keyword" if encoder is None else "hybrid",
             limit=limit,
             neighbors=False,
         )

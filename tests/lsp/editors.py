@@ -33,13 +33,15 @@ WITHOUT_RENAME = lsp.ClientCapabilities(workspace=lsp.WorkspaceClientCapabilitie
 
 def _converter() -> Any:
     """pygls' own, which takes every code action with a command for a command."""
-    converter = default_converter()
+    made: Any = default_converter
+    converter = made()
 
-    def structure(found: dict[str, Any], kind: object) -> lsp.Command | lsp.CodeAction:
+    def structure(found: dict[str, Any], kind: object) -> Any:
         is_command = isinstance(found.get("command"), str)
         return converter.structure(found, lsp.Command if is_command else lsp.CodeAction)
 
-    converter.register_structure_hook(Union[lsp.Command, lsp.CodeAction], structure)
+    # A union that is written with a bar is of another class.
+    converter.register_structure_hook(Union[lsp.Command, lsp.CodeAction], structure)  # noqa: UP007
     return converter
 
 
@@ -71,7 +73,7 @@ class TextEditor:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
-        self.client = LanguageClient("test", "1", converter_factory=_converter)
+        self.client: Any = LanguageClient("test", "1", converter_factory=_converter)
         self._listen()
         line = [sys.executable, "-m", "amem_cli", "--vault", str(vault), "lsp"]
         environment = {**os.environ, **amem.environment, **variables}
@@ -92,24 +94,25 @@ class TextEditor:
         return self.client._server
 
     def _listen(self) -> None:
-        @self.client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def publish(params: lsp.PublishDiagnosticsParams) -> None:
             self._diagnostics[params.uri] = list(params.diagnostics)
 
-        @self.client.feature(lsp.WINDOW_SHOW_MESSAGE)
-        def show(params: lsp.ShowMessageParams) -> None:
+        def show(params: lsp.ShowMessageParams | lsp.LogMessageParams) -> None:
             self.told.append(params.message)
 
-        @self.client.feature(lsp.WINDOW_LOG_MESSAGE)
-        def log(params: lsp.LogMessageParams) -> None:
-            self.told.append(params.message)
-
-        @self.client.feature(lsp.WORKSPACE_APPLY_EDIT)
         def apply(params: lsp.ApplyWorkspaceEditParams) -> lsp.ApplyWorkspaceEditResult:
             self.asked()
             if self.obeys:
                 self.apply(params.edit)
             return lsp.ApplyWorkspaceEditResult(applied=self.obeys)
+
+        for method, handle in (
+            (lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, publish),
+            (lsp.WINDOW_SHOW_MESSAGE, show),
+            (lsp.WINDOW_LOG_MESSAGE, lambda params: show(params)),
+            (lsp.WORKSPACE_APPLY_EDIT, apply),
+        ):
+            self.client.feature(method)(handle)
 
     def _wait(self, asking: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(asking, self._loop).result(PATIENCE)
@@ -201,7 +204,7 @@ class TextEditor:
         start = text.index(before) + len(before)
         end = start + len(selected)
         assert text[start:end] == selected
-        return self.ask(
+        found: list[lsp.CodeAction] = self.ask(
             "text_document_code_action",
             lsp.CodeActionParams(
                 self.identity(path),
@@ -209,6 +212,7 @@ class TextEditor:
                 lsp.CodeActionContext([]),
             ),
         )
+        return found
 
     def run(self, action: lsp.CodeAction) -> None:
         """Do what an action says."""
@@ -281,7 +285,7 @@ class TextEditor:
 
         return unquote(uri[len(top) + 1 :])
 
-    def end(self) -> int | None:
+    def end(self) -> int:
         """End as editors do; the server's exit code."""
         if self._loop.is_closed():
             return int(self.process.returncode)
@@ -295,7 +299,7 @@ class TextEditor:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(PATIENCE)
             self._loop.close()
-        return self.process.returncode
+        return int(self.process.returncode)
 
 
 @contextmanager

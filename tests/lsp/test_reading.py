@@ -97,7 +97,8 @@ def test_references_are_the_links_of_other_notes_unsaved_ones_too(
 
 def test_links_outline_and_folds_of_a_note(amem: Program, vault: Path) -> None:
     write_note(vault, "Whale.md", "A whale.\n")
-    text = "---\nup: '[[Whale]]'\n---\n# One\n\n[[Whale|w]] [x](Whale.md) [[No]]\n\n## Two\n\ntext\n\n```\n# no\n```\n\n# Three\n"
+    text = "---\nup: '[[Whale]]'\n---\n# One\n\n[[Whale|w]] [x](Whale.md) [[No]]\n\n"
+    text += "## Two\n\ntext\n\n```\n# no\n```\n\n# Three\n"
     with editing(amem, vault) as editor:
         editor.begin("new.md", text)
         identity = editor.identity("new.md")
