@@ -79,7 +79,7 @@ def note_findings(ports: VaultPorts, path: str, text: str) -> list[PlacedFinding
     return [*found, *_broken(ports, note, text, links, body), *_outdated(ports, path, text, links)]
 
 
-def similar_notes(ports: VaultPorts, found: PlacedFinding, text: str) -> list[Replacement]:
+def similar_notes(ports: VaultPorts, found: PlacedFinding) -> list[Replacement]:
     """Notes with names like that of a link which leads nowhere, as replacements of its target.
 
     Compares with every name, which takes a while.

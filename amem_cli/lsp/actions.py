@@ -76,7 +76,7 @@ def _fixes(editor: Editor, document: Document, start: int, end: int) -> Iterator
         shown = [diagnostic(document, found)]
         replacements = [*found.replacements]
         if found.missing:
-            replacements += similar_notes(editor.vault.ports, found, document.text)
+            replacements += similar_notes(editor.vault.ports, found)
         for each in replacements:
             edit = lsp.TextEdit(document.positions.range(each.start, each.end), each.text)
             yield lsp.CodeAction(
@@ -105,12 +105,12 @@ def _suggested(editor: Editor, document: Document) -> Iterator[lsp.CodeAction]:
         about = (
             f"“{link.other(note.path).title}” ({link.relation}{f': {reason}' if reason else ''})"
         )
-        ends = [document.uri, link.source.path, link.target.path]
+        ends = [link.source.path, link.target.path]
         yield _action(f"Link to {about}", LINK_KIND, ACCEPT, ends)
         yield _action(f"Never link to {about}", LINK_KIND, NEVER, ends)
 
 
-def accept_link(editor: Editor, uri: str, source: str, target: str) -> None:
+def accept_link(editor: Editor, source: str, target: str) -> None:
     """Make a suggested link the person's: amem writes it, or the editor if it has the note open
     with changes that are not saved."""
     one, other = _known(editor, source), _known(editor, target)
@@ -133,7 +133,7 @@ def _link_in_editor(editor: Editor, document: Document, target: str) -> None:
         raise UsageError("the editor did not make the change", hint="Nothing was linked.")
 
 
-def never_link(editor: Editor, uri: str, source: str, target: str) -> None:
+def never_link(editor: Editor, source: str, target: str) -> None:
     """Reject a suggested link; amem does not suggest it again."""
     one, other = _known(editor, source), _known(editor, target)
     for note in (one, other):

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NoAnswer
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from amem_cli.workspace.writing_help import WritingHelp
 
 THREADS = 4
-# An editor that asks a person before it applies a change may take its time.
-ANSWER_SECONDS = 300.0
+# An editor may ask a person before it makes a change; other writers wait so long in a rename.
+ANSWER_SECONDS = 60.0
 # A note is checked once nothing was typed for so long.
 QUIET_SECONDS = 0.3
 # The protocol's code for a request that is right and cannot be done.
@@ -242,7 +243,7 @@ class EditorServer:
         asking = self._protocol.workspace_apply_edit_async(params)
         try:
             done = asyncio.run_coroutine_threadsafe(asking, self._loop).result(ANSWER_SECONDS)
-        except (JsonRpcException, TimeoutError, asyncio.TimeoutError):
+        except (JsonRpcException, NoAnswer):
             return False
         return bool(done.applied)
 

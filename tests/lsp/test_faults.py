@@ -59,7 +59,7 @@ def test_nonsense_does_not_end_it_and_changes_nothing(amem: Program, vault: Path
         assert editor.ask("text_document_hover", lsp.HoverParams(**where)) is None
         for command, arguments in (
             ("amem.acceptLink", ["x"]),
-            ("amem.acceptLink", [editor.uri("new.md"), "no.md", "Walrus.md"]),
+            ("amem.acceptLink", ["no.md", "Walrus.md"]),
             ("amem.fix", [editor.uri("new.md"), "nothing"]),
             ("amem.extract", [editor.uri("new.md"), 1, "a", None]),
             ("no.such", []),
