@@ -89,6 +89,7 @@ MAY_WRITE = {
     "cli/main.py": "the traceback of a fault, in the user's state folder",
     "cli/demo.py": "the demonstration's own temporary folder",
     "cli/files.py": "exports to a named file, and the text that the user edits",
+    "lsp/server.py": "the pipes from the editor and to it",
     "terminal/output.py": "a closed pipe goes to the null device",
 }
 

@@ -173,6 +173,10 @@ COMMANDS_BY_USE = {
             "Compare two models on your own notes, side by side; nothing is written.",
         ),
         "config": ("config", "Read and change settings of the vault or the user."),
+        "lsp": (
+            "lsp",
+            "Serve the vault to a text editor over the Language Server Protocol (stdio).",
+        ),
         "mcp": ("mcp", "Serve the vault to an agent over the Model Context Protocol (stdio)."),
     },
 }

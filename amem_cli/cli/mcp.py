@@ -18,7 +18,7 @@ from amem_cli.settings import find_vault
 
 if TYPE_CHECKING:
     from amem_cli.mcp.http import Door
-    from amem_cli.mcp.stdio import Wire
+    from amem_cli.system.wire import Wire
 
 
 def mcp(
@@ -53,7 +53,7 @@ def mcp(
         amem mcp --vault ~/notes --read-only
         amem mcp --vault ~/notes --also ~/work --http
     """
-    from amem_cli.mcp.stdio import take_wire
+    from amem_cli.system.wire import take_wire
 
     if read_only and allow_delete:
         raise UsageError("--read-only and --allow-delete cannot be combined", hint="Leave one out.")

@@ -132,11 +132,12 @@ def duplicate_findings(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Findi
         for copy in paths:
             if copy != original:
                 line = vault.property_line(copy, vault.names.id)
-                fix = partial(_give_new_id, ports, copy, note_id, original)
+                fix = partial(give_new_id, ports, copy, note_id, original)
                 yield Finding(copy, message, hint, line, fix=fix)
 
 
-def _give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> str:
+def give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> str:
+    """A fix: the copy of a note gets an id of its own; raises if either was edited since."""
     ports = open_ports()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
@@ -249,7 +250,7 @@ def link_findings(
                 yield Finding(path, message, f"The link is yours: write [[{target}]].", line)
             else:
                 is_copied = known is not None and len(known) > 1
-                fix = None if is_copied else partial(_follow_rename, ports, path, link.text, now)
+                fix = None if is_copied else partial(follow_rename, ports, path, link.text, now)
                 yield Finding(path, message, _REWRITE, line, fix=fix)
         elif record is None:
             message = f"the link [[{link.target}]] leads to no note"
@@ -258,7 +259,7 @@ def link_findings(
         else:
             # A note that cannot be read at the moment is not gone.
             is_gone = vault.complete and not files.holds(record.path)
-            fix = partial(_remove_link, ports, path, link.text, record.target) if is_gone else None
+            fix = partial(remove_link, ports, path, link.text, record.target) if is_gone else None
             hint = "Remove the link, or bring the note back."
             message = f"{by_amem}; the note is gone"
             deleted.append((Finding(path, message, hint, line, fix=fix), record.target))
@@ -281,7 +282,7 @@ def _misled_links(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Finding]:
             if other and len(known) == 1 and not {*known} & {path, *leads.values()}:
                 message = f"amem's link {text} leads to {other}; its note is now {known[0]}"
                 line = vault.property_line(path, vault.names.links, text)
-                fix = partial(_follow_rename, ports, path, text, known[0])
+                fix = partial(follow_rename, ports, path, text, known[0])
                 yield Finding(path, message, _REWRITE, line, fix=fix)
 
 
@@ -315,7 +316,8 @@ def _similar_names(target: str, names: dict[str, str]) -> str:
     return f"Did you mean {near}? " if near else ""
 
 
-def _follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
+def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
+    """A fix: amem's link follows its note, which is at `now`."""
     ports = open_ports()
     # All at once; what another finding's fix has rewritten already is as it should be.
     update_renamed_links(ports)
@@ -326,7 +328,8 @@ def _follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str
     return f"Rewrote {text} as {new} in the links of {path}."
 
 
-def _remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:
+def remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:
+    """A fix: amem's link to a note that is gone is removed, if nobody changed it since."""
     ports = open_ports()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from amem_cli.editing.property_links import links_in_other_properties, redirected_properties
 from amem_cli.errors import AmemError, UsageError
@@ -30,7 +30,7 @@ from amem_cli.notes.names import (
     shortest_target,
     with_suffix,
 )
-from amem_cli.notes.note import body_bytes
+from amem_cli.notes.note import body_bytes, parse_note
 from amem_cli.system.names import folded
 
 _ATTEMPTS = 1_000
@@ -54,7 +54,31 @@ class Moved:
     event: str
 
 
-def move(ports: VaultPorts, note: NoteSummary, name: str, *, unseen: Collection[str] = ()) -> Moved:
+@dataclass(frozen=True, slots=True)
+class OpenInEditor:
+    """Notes that an editor has open: it changes these itself, and amem writes none of them.
+
+    Attributes:
+        texts: as they are in the editor, by path.
+        apply: makes the editor change the texts of notes, given by path, and then rename a file if
+            two paths are given; False if it did not.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    apply: Callable[[Mapping[str, str], tuple[str, str] | None], bool] = lambda texts, names: True
+
+
+_NOT_OPEN = OpenInEditor()
+
+
+def move(
+    ports: VaultPorts,
+    note: NoteSummary,
+    name: str,
+    *,
+    unseen: Collection[str] = (),
+    editor: OpenInEditor = _NOT_OPEN,
+) -> Moved:
     """Give a note another name.
 
     A `title` property that spelled the old file name out is changed too.
@@ -64,6 +88,7 @@ def move(ports: VaultPorts, note: NoteSummary, name: str, *, unseen: Collection[
             which a last slash keeps the file's name.
         unseen: paths whose notes the caller is not told of: beside such a name the note gets a
             number.
+        editor: what is open there is changed by it, before anything else.
 
     Raises:
         UsageError: the name is the note's already, is another note's, or no link can hold it.
@@ -84,7 +109,8 @@ def move(ports: VaultPorts, note: NoteSummary, name: str, *, unseen: Collection[
         is_spelled_out = note.title != old_stem.removesuffix(".md")
         is_renamed = stem != old_stem and file_name(note.title) == old_stem
         event = new_event(ports, "move", by="person", note=note.id or "", path=path)
-        return move_to(ports, note, path, event, title if is_spelled_out and is_renamed else "")
+        new_title = title if is_spelled_out and is_renamed else ""
+        return move_to(ports, note, path, event, new_title, editor)
 
 
 def _folder_of(path: str) -> str:
@@ -118,7 +144,14 @@ def _free_path(ports: VaultPorts, note: NoteSummary, wanted: str, unseen: Collec
     raise UsageError(f"there are too many notes named {name!r}")
 
 
-def move_to(ports: VaultPorts, note: NoteSummary, path: str, root: Event, title: str = "") -> Moved:
+def move_to(
+    ports: VaultPorts,
+    note: NoteSummary,
+    path: str,
+    root: Event,
+    title: str = "",
+    editor: OpenInEditor = _NOT_OPEN,
+) -> Moved:
     """Move a note to a free path under the write lock, recorded by `root` with its change of path.
 
     Args:
@@ -130,6 +163,8 @@ def move_to(ports: VaultPorts, note: NoteSummary, path: str, root: Event, title:
     drafts: list[NoteDraft] = []
     left: list[str] = []
     for source in way.sources():
+        if source in editor.texts:
+            continue
         try:
             draft = way.followed(source, root)
         except AmemError as error:
@@ -137,11 +172,20 @@ def move_to(ports: VaultPorts, note: NoteSummary, path: str, root: Event, title:
             continue
         if draft is not None:
             drafts.append(draft)
-    own = way.moved(root)
+    own = None if note.path in editor.texts else way.moved(root)
+    texts = {source: way.text_after(source, text) for source, text in editor.texts.items()}
+    changed = {source: text for source, text in texts.items() if text != editor.texts[source]}
+    names = (note.path, path) if own is None else None
+    if (changed or names) and not editor.apply(changed, names):
+        raise UsageError("the editor did not make the change", hint="Nothing was renamed.")
+    if own is None and not (ports.vault.exists(path) and not ports.vault.has(note.path)):
+        raise UsageError(f"the editor did not rename {note.path}", hint="Try `amem mv`.")
     root = replace(root, known=tuple(filter(None, (processed(ports, each) for each in drafts))))
     writes = [write for draft in drafts for write in draft.write()]
-    writes.append(NoteWrite(path, own.content.raw, own.raw, note.path))
-    events = [root, *(replace(event, path=path) for event in own.events)]
+    events = [root]
+    if own is not None:
+        writes.append(NoteWrite(path, own.content.raw, own.raw, note.path))
+        events += [replace(event, path=path) for event in own.events]
     events += [event for draft in drafts for event in draft.events]
     try:
         ports.changes.apply(writes, events)
@@ -150,7 +194,8 @@ def move_to(ports: VaultPorts, note: NoteSummary, path: str, root: Event, title:
     with ports.index.changing():
         ports.index.files.move(note.path, path)
     refresh(ports, [path, *(draft.path for draft in drafts)])
-    return Moved(note.path, path, tuple(draft.path for draft in drafts), tuple(left), root.id)
+    followed = (*(draft.path for draft in drafts), *(each for each in changed if each != note.path))
+    return Moved(note.path, path, followed, tuple(left), root.id)
 
 
 def processed(ports: VaultPorts, draft: NoteDraft) -> str:
@@ -205,6 +250,29 @@ class _LinksAfterMove:
         """Another note with its links; None if they lead where they led."""
         draft = self._redirected(source, root)
         return draft if draft.events else None
+
+    def text_after(self, source: str, text: str) -> str:
+        """A note's whole text as an editor has it, with its links as they are to be.
+
+        The links of the `links` property follow as well: whose they are does not change by that.
+        A header that cannot be edited keeps its links.
+        """
+        names = self._ports.names
+        raw = text.encode("utf-8", "surrogatepass")
+        try:
+            links = parse_note(source, raw, names).links
+            followed = [self._in_text(link, source) for link in links]
+            if [*links] != followed:
+                raw = edit_header(raw, {names.links: list(dict.fromkeys(followed))}, names)
+            raw = redirected_properties(raw, names, lambda link: self._in_text(link, source))
+            if self._title and source == self._note.path:
+                raw = edit_header(raw, {"title": self._title}, names)
+        except (AmemError, ValueError):
+            raw = text.encode("utf-8", "surrogatepass")
+        body = body_bytes(raw)
+        head = raw[: len(raw) - len(body)]
+        after = self._in_text(body.decode("utf-8", "surrogatepass"), source)
+        return (head + after.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def _redirected(self, source: str, root: Event) -> NoteDraft:
         ports = self._ports

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.system.wire import Wire
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -19,29 +20,6 @@ MESSAGE_BYTES = 32 * 1024 * 1024
 _BLOCK = 64 * 1024
 _EXCERPT = 200
 _LAST_WORDS_SECONDS = 2.0
-
-
-class Wire(NamedTuple):
-    """The descriptors of the lines from the client and to it."""
-
-    source: int
-    sink: int
-
-
-def take_wire() -> Wire:
-    """Take standard input and output for the protocol alone.
-
-    What anything else prints, native code and child processes too, goes to stderr from then on, and
-    what reads standard input finds its end.
-    """
-    sys.stdout.flush()
-    # Child processes do not inherit descriptors that Python duplicated.
-    wire = Wire(os.dup(0), os.dup(1))
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return wire
 
 
 def lines_of(descriptor: int, most: int = MESSAGE_BYTES) -> Iterator[bytes | None]:

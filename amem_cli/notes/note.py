@@ -296,3 +296,17 @@ def _may_be_private(header: bytes) -> bool:
 def _file_title(path: str) -> str:
     name = path.rsplit("/", 1)[-1]
     return name[:-3] if name.lower().endswith(".md") else name
+
+
+def body_place(text: str) -> int:
+    """Where the body begins in a note's text, in characters; 0 without front matter."""
+    if not text.startswith(("---", "\ufeff---")):
+        return 0
+    # A program that sends text may send half a surrogate pair.
+    raw = text.encode("utf-8", "surrogatepass")
+    try:
+        fences = find_fences(raw)
+    except HeaderRefused:
+        return 0
+    start = 0 if fences is None else body_start(raw, fences)
+    return len(raw[:start].decode("utf-8", "surrogatepass"))

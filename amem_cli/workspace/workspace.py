@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal
     from amem_cli.editing.edit_text import TextEdit
-    from amem_cli.editing.move import Moved
+    from amem_cli.editing.move import Moved, OpenInEditor
     from amem_cli.editing.property_links import Mentions
     from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.editing.undo import Undone
@@ -265,17 +265,18 @@ class Workspace(Queries):
             dangling=tuple(path for path in removal.dangling if path not in hidden),
         )
 
-    def move(self, note: NoteSummary, name: str) -> Moved:
+    def move(self, note: NoteSummary, name: str, *, editor: OpenInEditor | None = None) -> Moved:
         """Give a note another name or folder; all links to it follow. See `editing.move.move`.
 
         Raises:
             UsageError, UnsafePath, HeaderRefused, SettingsError, WriteConflict: nothing was done.
         """
-        from amem_cli.editing.move import move
+        from amem_cli.editing.move import OpenInEditor, move
 
         with self.writing():
             hidden = self.hidden()
-            moved = move(self.ports, note, name, unseen=hidden)
+            opened = editor or OpenInEditor()
+            moved = move(self.ports, note, name, unseen=hidden, editor=opened)
         return replace(
             moved,
             followed=tuple(path for path in moved.followed if path not in hidden),

@@ -406,7 +406,7 @@ def test_nothing_but_the_protocol_comes_out_of_it(amem: Program, vault: Path) ->
         "        print('a library says hello', flush=True)\n"
         "        os.write(1, b'native code too\\n')\n"
         "        import time; time.sleep(0.01)\n"
-        "import amem_cli.mcp.stdio as wire\n"
+        "import amem_cli.system.wire as wire\n"
         "taken = wire.take_wire\n"
         "def take():\n"
         "    found = taken()\n"

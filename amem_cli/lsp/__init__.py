@@ -1,0 +1,1 @@
+"""Serves a vault to text editors over the Language Server Protocol."""

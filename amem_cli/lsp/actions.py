@@ -1,0 +1,212 @@
+"""Code actions: quick fixes, suggested links, a new note from a selection, and organising."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lsprotocol import types as lsp
+
+from amem_cli.doctor.one_note import PlacedFinding, similar_notes
+from amem_cli.editing.add import NewNote
+from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.lsp.action_names import (
+    ACCEPT,
+    EXTRACT,
+    EXTRACT_KIND,
+    FIX,
+    FIX_KIND,
+    LINK_KIND,
+    NEVER,
+    ORGANISE,
+    SOURCE_KIND,
+)
+from amem_cli.lsp.diagnostics import diagnostic, findings
+from amem_cli.lsp.editor import Document, Editor
+from amem_cli.lsp.edits import document_edit, text_edits, workspace_edit
+from amem_cli.markdown.links import format_link
+from amem_cli.notes.front_matter_edit import edit_header
+from amem_cli.notes.names import shortest_target
+from amem_cli.notes.note import parse_note
+
+_LINKS_OFFERED = 5
+_REASON_CHARACTERS = 80
+_SAVE_FIRST = "Save the note first: amem writes its file, which the editor would overwrite."
+
+
+def code_actions(editor: Editor, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """What amem can do about a stretch of a note, or for the note."""
+    document = editor.document(params.text_document.uri)
+    if document is None:
+        return []
+    start, end = document.at(params.range.start), document.at(params.range.end)
+    wanted = params.context.only or []
+
+    def is_wanted(kind: str) -> bool:
+        return not wanted or any(f"{kind}.".startswith(f"{_value(each)}.") for each in wanted)
+
+    found: list[lsp.CodeAction] = []
+    if is_wanted(FIX_KIND):
+        found += _fixes(editor, document, start, end)
+    if is_wanted(LINK_KIND):
+        found += _suggested(editor, document)
+    if is_wanted(EXTRACT_KIND) and document.text[start:end].strip():
+        title = "Move the selection to a new note, linked both ways"
+        where = [document.uri, document.version, start, end]
+        found.append(_action(title, EXTRACT_KIND, EXTRACT, where))
+    if is_wanted(SOURCE_KIND) and editor.note(document) is not None:
+        title = "Organise this note now: keywords, tags and links by amem"
+        found.append(_action(title, SOURCE_KIND, ORGANISE, [document.uri]))
+    return found
+
+
+def _value(kind: Any) -> str:
+    return str(getattr(kind, "value", kind))
+
+
+def _action(title: str, kind: str, command: str, arguments: list[Any]) -> lsp.CodeAction:
+    run = lsp.Command(title=title, command=command, arguments=arguments)
+    return lsp.CodeAction(title=title, kind=kind, command=run)
+
+
+def _fixes(editor: Editor, document: Document, start: int, end: int) -> Iterator[lsp.CodeAction]:
+    for found in findings(editor, document):
+        if found.end < start or found.start > end:
+            continue
+        shown = [diagnostic(document, found)]
+        replacements = [*found.replacements]
+        if found.missing:
+            replacements += similar_notes(editor.vault.ports, found)
+        for each in replacements:
+            edit = lsp.TextEdit(document.positions.range(each.start, each.end), each.text)
+            yield lsp.CodeAction(
+                title=f"Link to [[{each.text}]]",
+                kind=FIX_KIND,
+                diagnostics=shown,
+                edit=workspace_edit(
+                    [document_edit(document, [edit])], by_document=editor.can_rename
+                ),
+            )
+        if found.finding.fix is not None:
+            title = f"Fix: {found.finding.message}"
+            action = _action(title, FIX_KIND, FIX, [document.uri, found.finding.message])
+            action.diagnostics = shown
+            yield action
+
+
+def _suggested(editor: Editor, document: Document) -> Iterator[lsp.CodeAction]:
+    note = editor.note(document)
+    if note is None:
+        return
+    for link in editor.vault.open_links(note, suggested_only=True)[:_LINKS_OFFERED]:
+        reason = " ".join(link.reason.split())
+        if len(reason) > _REASON_CHARACTERS:
+            reason = f"{reason[:_REASON_CHARACTERS]}…"
+        about = (
+            f"“{link.other(note.path).title}” ({link.relation}{f': {reason}' if reason else ''})"
+        )
+        ends = [link.source.path, link.target.path]
+        yield _action(f"Link to {about}", LINK_KIND, ACCEPT, ends)
+        yield _action(f"Never link to {about}", LINK_KIND, NEVER, ends)
+
+
+def accept_link(editor: Editor, source: str, target: str) -> None:
+    """Make a suggested link the person's: amem writes it, or the editor if it has the note open
+    with changes that are not saved."""
+    one, other = _known(editor, source), _known(editor, target)
+    opened = editor.open_documents.get(source)
+    if opened is None or editor.is_saved(opened):
+        editor.vault.link(one, other)
+    else:
+        _link_in_editor(editor, opened, target)
+    editor.refresh()
+
+
+def _link_in_editor(editor: Editor, document: Document, target: str) -> None:
+    names = editor.vault.ports.names
+    raw = document.text.encode("utf-8")
+    link = format_link(shortest_target(target, editor.vault.index.names))
+    links = [*parse_note(document.path, raw, names).links, link]
+    after = edit_header(raw, {names.links: links}, names).decode("utf-8")
+    edit = document_edit(document, text_edits(document, after))
+    if not editor.apply(workspace_edit([edit], by_document=editor.can_rename), "Add a link"):
+        raise UsageError("the editor did not make the change", hint="Nothing was linked.")
+
+
+def never_link(editor: Editor, source: str, target: str) -> None:
+    """Reject a suggested link; amem does not suggest it again."""
+    one, other = _known(editor, source), _known(editor, target)
+    for note in (one, other):
+        opened = editor.open_documents.get(note.path)
+        # Only a note without an id is written, for by its id the decision is kept.
+        if note.id is None and opened is not None and not editor.is_saved(opened):
+            raise UsageError(f"{note.path} is not saved", hint=_SAVE_FIRST)
+    editor.vault.unlink(one, other)
+    editor.refresh()
+
+
+def _known(editor: Editor, path: str) -> Any:
+    note = editor.vault.index.notes.summary(path)
+    if note is None:
+        raise NotFoundError(f"there is no note {path} any more", hint="Look at the links again.")
+    return note
+
+
+def organise(editor: Editor, uri: str) -> None:
+    """Describe and link a note now."""
+    document = _document(editor, uri)
+    if not editor.is_saved(document):
+        raise UsageError(f"{document.path} is not saved", hint=_SAVE_FIRST)
+    editor.vault.synchronise()
+    outcome = editor.vault.process_note(document.path, new_text=False)
+    links = f"{len(outcome.links)} links, {len(outcome.suggested)} suggested"
+    editor.tell(". ".join([f"{document.path}: {links}", *outcome.problems]))
+    editor.refresh()
+
+
+def _document(editor: Editor, uri: str) -> Document:
+    document = editor.document(uri)
+    if document is None:
+        raise UsageError("this is no note of the vault", hint="Open a note of the vault.")
+    return document
+
+
+def extract(editor: Editor, uri: str, version: int | None, start: int, end: int) -> None:
+    """Move a stretch of a note to a new one that links back; a link to it takes its place."""
+    document = _document(editor, uri)
+    if document.version != version:
+        raise UsageError("the note has changed meanwhile", hint="Select the text again.")
+    selected = document.text[start:end]
+    kept = selected.strip()
+    if not kept:
+        raise UsageError("nothing is selected", hint="Select the text of the new note.")
+    begin = start + selected.index(kept)
+    names = editor.vault.index.names
+    is_known = editor.note(document) is not None
+    stem = document.path.rpartition("/")[2].removesuffix(".md")
+    back = shortest_target(document.path, names) if is_known else stem
+    new = NewNote(kept, links=[format_link(back)], folder=editor.vault.settings.notes_dir)
+    added = editor.vault.add(new, wait=False)
+    path = added.outcome.path
+    link = format_link(shortest_target(path, names))
+    edit = lsp.TextEdit(document.positions.range(begin, begin + len(kept)), link)
+    change = workspace_edit([document_edit(document, [edit])], by_document=editor.can_rename)
+    if not editor.apply(change, "Move the selection to a new note"):
+        editor.vault.remove(_known(editor, path))
+        raise UsageError("the editor did not make the change", hint=f"{path} is in the trash.")
+    editor.refresh()
+
+
+def fix(editor: Editor, uri: str, message: str) -> None:
+    """Put one finding right that amem can repair in the file."""
+    document = _document(editor, uri)
+    if not editor.is_saved(document):
+        raise UsageError(f"{document.path} is not saved", hint=_SAVE_FIRST)
+    found: list[PlacedFinding] = findings(editor, document)
+    fitting = (each.finding.fix for each in found if each.finding.message == message)
+    repair = next((each for each in fitting if each is not None), None)
+    if repair is None:
+        raise UsageError("the note has changed meanwhile", hint="Look at it again.")
+    with editor.vault.writing():
+        editor.tell(repair())
+    editor.refresh()

@@ -1,0 +1,144 @@
+"""What a feature of the language server works with: the vault, and the notes as the editor has
+them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+from pygls.uris import from_fs_path, to_fs_path
+
+from amem_cli.errors import AmemError
+from amem_cli.lsp.positions import Positions
+from amem_cli.notes.note import body_place
+
+if TYPE_CHECKING:
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.workspace.workspace import Workspace
+    from amem_cli.workspace.writing_help import WritingHelp
+
+
+@dataclass(frozen=True)
+class Document:
+    """A note as the editor shows it, or as its file says if it is not open.
+
+    Attributes:
+        path: from the vault's root.
+        version: the editor's number of this text; None if it is not open.
+    """
+
+    uri: str
+    path: str
+    text: str
+    version: int | None
+    encoding: str
+
+    @cached_property
+    def positions(self) -> Positions:
+        """Places in the text as the editor counts them."""
+        return Positions(self.text, self.encoding)
+
+    @cached_property
+    def body(self) -> int:
+        """Where the text begins behind the front matter."""
+        return body_place(self.text)
+
+    def at(self, position: lsp.Position) -> int:
+        """The offset of a position."""
+        return self.positions.offset(position)
+
+
+@dataclass(frozen=True)
+class Editor:
+    """One request of an editor: what it has open at this moment, and the vault behind it.
+
+    Attributes:
+        opened: texts and their versions by URI.
+        encoding: how it counts places in a line.
+        can_rename: it renames files when it is asked to.
+        shows_hints: the person wants relation and strength beside links.
+        apply: makes a change in the editor and says whether it did; waits for its answer.
+        tell: shows a line to the person.
+        refresh: has the diagnostics of all open notes made anew, once what changed is taken in.
+    """
+
+    vault: Workspace
+    help: WritingHelp
+    opened: Mapping[str, tuple[str, int | None]]
+    encoding: str
+    can_rename: bool
+    shows_hints: bool
+    apply: Callable[[lsp.WorkspaceEdit, str], bool]
+    tell: Callable[[str], None]
+    refresh: Callable[[], None]
+
+    @cached_property
+    def open_documents(self) -> dict[str, Document]:
+        """The notes of the vault that are open, by path."""
+        found = (self.document(uri) for uri in self.opened)
+        return {each.path: each for each in found if each is not None}
+
+    @property
+    def open_texts(self) -> dict[str, str]:
+        """Texts of the open notes, by path."""
+        return {path: each.text for path, each in self.open_documents.items()}
+
+    def document(self, uri: str) -> Document | None:
+        """The note at a URI; None if that is no note of the vault, or cannot be read."""
+        path = note_path(self.vault.root, uri)
+        if path is None:
+            return None
+        text, version = self.opened.get(uri, (None, None))
+        if text is None:
+            try:
+                text = self.help.text(path)
+            except AmemError:
+                return None
+        return Document(uri, path, text, version, self.encoding)
+
+    def document_of(self, path: str) -> Document | None:
+        """The note at a path of the vault, open or not; None if it cannot be read."""
+        return self.open_documents.get(path) or self.document(self.uri(path))
+
+    def uri(self, path: str) -> str:
+        """The address of a note: the editor's own if it is open."""
+        known = self.open_documents.get(path)
+        return known.uri if known is not None else note_uri(self.vault.root, path)
+
+    def note(self, document: Document) -> NoteSummary | None:
+        """The note of a document as the index knows it; None if it was never saved."""
+        return self.vault.index.notes.summary(document.path)
+
+    def is_saved(self, document: Document) -> bool:
+        """Whether the file holds what the editor shows."""
+        try:
+            return self.help.text(document.path) == document.text
+        except AmemError:
+            return False
+
+
+def note_path(root: Path, uri: str) -> str | None:
+    """The vault-relative path of a note at a URI; None if that is no note in the vault."""
+    if not uri.startswith("file:"):
+        return None
+    file = to_fs_path(uri)
+    if not file or not file.lower().endswith(".md"):
+        return None
+    folder, name = os.path.split(file)
+    # The editor may have come by another way, through a link.
+    for here, top in ((folder, str(root)), (os.path.realpath(folder), os.path.realpath(root))):
+        inside = os.path.relpath(os.path.join(here, name), top).replace(os.sep, "/")  # noqa: PTH118
+        if not inside.startswith("../") and not os.path.isabs(inside):  # noqa: PTH117
+            hidden = any(part.startswith(".") for part in inside.split("/"))
+            return None if hidden else inside
+    return None
+
+
+def note_uri(root: Path, path: str) -> str:
+    """The address of a note."""
+    return from_fs_path(str(root / path)) or ""

@@ -1,0 +1,210 @@
+"""What an editor shows of notes and their links: hover, definition, references, links, symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lsprotocol import types as lsp
+
+from amem_cli.lsp.editor import Document, Editor
+from amem_cli.markdown.being_typed import all_links, link_at
+from amem_cli.markdown.links import WikiLink, is_attachment, target_span
+from amem_cli.markdown.outline import Heading, block_place, folds, heading_named, headings
+from amem_cli.workspace.writing_help import NoteCard
+
+_LINKS_SHOWN = 6
+_SYMBOLS = 50
+
+
+def hover(editor: Editor, params: lsp.HoverParams) -> lsp.Hover | None:
+    """The note behind the link at a position."""
+    document, link, path = _link(editor, params)
+    if document is None or link is None or path is None or not link.target:
+        return None
+    card = editor.help.card(path, document.path)
+    if card is None:
+        return None
+    contents = lsp.MarkupContent(lsp.MarkupKind.Markdown, _card_text(card))
+    return lsp.Hover(contents, document.positions.range(link.start, link.end))
+
+
+def _card_text(card: NoteCard) -> str:
+    note, view = card.view.summary, card.view
+    lines = [f"**{_plain(note.title)}** · {note.made[:10]} · {note.path}"]
+    newer = [
+        f"⚠ superseded by **{_plain(each.title)}**" for each in view.supersession.superseded_by
+    ]
+    newer += [
+        f"⚠ contradicted by **{_plain(each.title)}**" for each in view.supersession.contradicted_by
+    ]
+    parts = [*lines, *newer]
+    if note.context:
+        parts.append(f"*{_plain(note.context)}*")
+    if card.record is not None:
+        why = f": {_plain(card.record.reason)}" if card.record.reason else ""
+        parts.append(f"Linked here as *{card.record.relation}*{why}")
+    if card.beginning:
+        parts += ["---", card.beginning]
+    links = [each for each in view.links if each.record is not None][:_LINKS_SHOWN]
+    if links:
+        parts.append("---")
+        parts.append(
+            "\n".join(
+                f"- {'→' if each.outgoing else '←'} {_plain(each.title)} ({each.record.relation})"
+                + (f": {_plain(each.record.reason)}" if each.record.reason else "")
+                for each in links
+                if each.record is not None
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def _plain(text: str) -> str:
+    """A text from a note as one line that markdown does not read as marks."""
+    return "".join(f"\\{each}" if each in "\\`*_[]<>" else each for each in " ".join(text.split()))
+
+
+def _link(
+    editor: Editor, params: lsp.HoverParams | lsp.DefinitionParams | lsp.ReferenceParams
+) -> tuple[Document | None, WikiLink | None, str | None]:
+    """The document, the link at the position, and the path of its note."""
+    document = editor.document(params.text_document.uri)
+    if document is None:
+        return None, None, None
+    link = link_at(document.text, document.at(params.position), document.body)
+    if link is None:
+        return document, None, None
+    return document, link, editor.help.target(link, document.path)
+
+
+def definition(editor: Editor, params: lsp.DefinitionParams) -> lsp.Location | None:
+    """Where the link at a position leads: a note, or a heading or block in it."""
+    document, link, path = _link(editor, params)
+    if document is None or link is None:
+        return None
+    if path is None:
+        return _attachment(editor, link)
+    target = editor.document_of(path)
+    return None if target is None else lsp.Location(target.uri, _place_in(target, link.fragment))
+
+
+def _attachment(editor: Editor, link: WikiLink) -> lsp.Location | None:
+    found = link.target.lstrip("/")
+    if not is_attachment(link.target) or not editor.vault.vault.exists(found):
+        return None
+    return lsp.Location(editor.uri(found), lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)))
+
+
+def _place_in(document: Document, fragment: str) -> lsp.Range:
+    place = None
+    if fragment.startswith("^"):
+        place = block_place(document.text, fragment[1:])
+    elif fragment:
+        heading = heading_named(headings(document.text, document.body), fragment)
+        place = heading.start if heading is not None else None
+    start = 0 if place is None else place
+    return document.positions.range(start, start)
+
+
+def references(editor: Editor, params: lsp.ReferenceParams) -> list[lsp.Location]:
+    """Links of other notes to the note of the link at a position, or to the note itself."""
+    document, link, path = _link(editor, params)
+    if document is None or (link is not None and path is None):
+        return []
+    wanted = path or document.path
+    found: list[lsp.Location] = []
+    positions = {}
+    for each in editor.help.backlinks(wanted, editor.open_texts):
+        if each.source not in positions:
+            source = Document(
+                editor.uri(each.source), each.source, each.text, None, editor.encoding
+            )
+            positions[each.source] = source
+        source = positions[each.source]
+        where = source.positions.range(each.link.start, each.link.end)
+        found.append(lsp.Location(source.uri, where))
+    return found
+
+
+def document_links(editor: Editor, params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
+    """The links of a note that lead to notes."""
+    document = editor.document(params.text_document.uri)
+    if document is None:
+        return []
+    found = []
+    for link in all_links(document.text, document.body):
+        path = editor.help.target(link, document.path) if link.target else None
+        if path is None:
+            continue
+        start, end = target_span(document.text, link)
+        found.append(
+            lsp.DocumentLink(
+                document.positions.range(start, end), target=editor.uri(path), tooltip=path
+            )
+        )
+    return found
+
+
+def document_symbols(editor: Editor, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+    """The outline of a note's headings."""
+    document = editor.document(params.text_document.uri)
+    if document is None:
+        return []
+    return _nested(document, iter(headings(document.text, document.body)))
+
+
+def _nested(document: Document, outline: Iterator[Heading]) -> list[lsp.DocumentSymbol]:
+    top: list[lsp.DocumentSymbol] = []
+    above: list[tuple[int, lsp.DocumentSymbol]] = []
+    for heading in outline:
+        symbol = lsp.DocumentSymbol(
+            # The protocol takes no empty name.
+            name=heading.text or "#" * heading.level,
+            kind=lsp.SymbolKind.String,
+            range=document.positions.range(heading.start, heading.section_end),
+            selection_range=document.positions.range(heading.start, heading.end),
+            children=[],
+        )
+        while above and above[-1][0] >= heading.level:
+            above.pop()
+        siblings = above[-1][1].children if above else top
+        assert isinstance(siblings, list)
+        siblings.append(symbol)
+        above.append((heading.level, symbol))
+    return top
+
+
+def workspace_symbols(
+    editor: Editor, params: lsp.WorkspaceSymbolParams
+) -> list[lsp.SymbolInformation]:
+    """Notes for a query, by meaning and by words."""
+    if not params.query.strip():
+        return []
+    start = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+    return [
+        lsp.SymbolInformation(
+            name=hit.note.title,
+            kind=lsp.SymbolKind.File,
+            location=lsp.Location(editor.uri(hit.note.path), start),
+            container_name=hit.note.context or hit.note.path,
+        )
+        for hit in editor.help.search(params.query, _SYMBOLS)
+    ]
+
+
+def folding_ranges(editor: Editor, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
+    """Front matter, sections and blocks of code."""
+    document = editor.document(params.text_document.uri)
+    if document is None:
+        return []
+    found = []
+    for start, end in folds(document.text, document.body):
+        # Blank lines behind a section stay in sight.
+        stop = start + len(document.text[start:end].rstrip())
+        first, last = (
+            document.positions.position(start).line,
+            document.positions.position(stop).line,
+        )
+        if last > first:
+            found.append(lsp.FoldingRange(start_line=first, end_line=last))
+    return found

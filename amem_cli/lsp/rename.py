@@ -1,0 +1,96 @@
+"""Renames a note from an editor: what is open there the editor changes, all else amem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from amem_cli.editing.move import OpenInEditor
+from amem_cli.errors import UsageError
+from amem_cli.lsp.editor import Document, Editor, note_uri
+from amem_cli.lsp.edits import document_edit, text_edits, workspace_edit
+from amem_cli.markdown.being_typed import link_at
+from amem_cli.markdown.links import target_span
+from amem_cli.markdown.outline import headings
+
+if TYPE_CHECKING:
+    from amem_cli.index.records import NoteSummary
+
+
+def prepare(editor: Editor, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder | None:
+    """What would be renamed: the note of a link, or this note at its properties and its title."""
+    document = editor.document(params.text_document.uri)
+    found = None if document is None else _note_at(editor, document, params.position)
+    if document is None or found is None:
+        return None
+    note, start, end = found
+    return lsp.PrepareRenamePlaceholder(document.positions.range(start, end), _stem(note.path))
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
+def _note_at(
+    editor: Editor, document: Document, position: lsp.Position
+) -> tuple[NoteSummary, int, int] | None:
+    """The note to rename at a position, and the stretch of the text that names it."""
+    place = document.at(position)
+    link = link_at(document.text, place, document.body)
+    if link is not None and link.target:
+        path = editor.help.target(link, document.path)
+        note = editor.vault.index.notes.summary(path) if path is not None else None
+        return None if note is None else (note, *target_span(document.text, link))
+    own = editor.note(document)
+    outline = headings(document.text, document.body)
+    is_title = bool(outline) and outline[0].start <= place <= outline[0].end
+    if own is None or not (place < document.body or is_title or position.line == 0):
+        return None
+    start = document.positions.line_start(position.line)
+    return own, start, document.positions.line_end(position.line)
+
+
+def rename(editor: Editor, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
+    """Rename the note at a position.
+
+    The editor is asked to change what it has open, the note's own file among it; once it did, amem
+    writes the links of all other notes, as one change that `amem undo` takes back.
+    """
+    document = editor.document(params.text_document.uri)
+    found = None if document is None else _note_at(editor, document, params.position)
+    if found is None:
+        raise UsageError(
+            "there is no note to rename here", hint="Go to a link, or to the note's title."
+        )
+    note = found[0]
+    if note.path in editor.open_documents and not editor.can_rename:
+        hint = "Close the note first, or use `amem mv`."
+        raise UsageError("this editor cannot rename files", hint=hint)
+
+    def apply(texts: Mapping[str, str], names: tuple[str, str] | None) -> bool:
+        return _apply(editor, texts, names)
+
+    opened = OpenInEditor(editor.open_texts, apply)
+    moved = editor.vault.move(note, params.new_name, editor=opened)
+    for line in moved.left:
+        editor.tell(line)
+    editor.refresh()
+    # The editor was asked before; there is nothing left for it to do.
+    return lsp.WorkspaceEdit(document_changes=[])
+
+
+def _apply(editor: Editor, texts: Mapping[str, str], names: tuple[str, str] | None) -> bool:
+    documents = editor.open_documents
+    changes: list[lsp.TextDocumentEdit | lsp.RenameFile] = [
+        document_edit(documents[path], text_edits(documents[path], text))
+        for path, text in texts.items()
+    ]
+    if names is not None:
+        old, new = names
+        root = editor.vault.root
+        uri = note_uri(root, new)
+        changes.append(lsp.RenameFile(editor.uri(old), uri))
+    label = f"Rename to {_stem(names[1])}" if names else "Rename a note"
+    return editor.apply(workspace_edit(changes, by_document=editor.can_rename), label)

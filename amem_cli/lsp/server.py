@@ -1,0 +1,343 @@
+"""The language server: pygls' protocol on one side, a workspace in worker threads on the other."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NoAnswer
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import JsonRPCNotification, LanguageServerProtocol
+
+from amem_cli.errors import AmemError, UsageError
+from amem_cli.lsp.action_names import ACCEPT, ACTION_KINDS, EXTRACT, FIX, NEVER, ORGANISE
+from amem_cli.lsp.editor import Editor
+from amem_cli.system.wire import Wire
+from amem_cli.workspace.connection import Stopped
+
+if TYPE_CHECKING:
+    from amem_cli.lsp.upkeep import Upkeep
+    from amem_cli.workspace.workspace import Workspace
+    from amem_cli.workspace.writing_help import WritingHelp
+
+THREADS = 4
+# An editor may ask a person before it makes a change; other writers wait so long in a rename.
+ANSWER_SECONDS = 60.0
+# A note is checked once nothing was typed for so long.
+QUIET_SECONDS = 0.3
+# The protocol's code for a request that is right and cannot be done.
+REQUEST_FAILED = lsp.LSPErrorCodes.RequestFailed.value
+
+# Requests: what answers each, in a worker thread, and what the editor is told of it. A feature is
+# loaded when it is first asked for, so that the first answer comes soon.
+REQUESTS: dict[str, tuple[str, Any]] = {
+    lsp.TEXT_DOCUMENT_COMPLETION: (
+        "completion.complete",
+        # `[` for `[[`; `#` begins a tag, or a heading in a link; `/` goes on in a nested tag.
+        lsp.CompletionOptions(trigger_characters=["[", "#", "/"], resolve_provider=True),
+    ),
+    lsp.COMPLETION_ITEM_RESOLVE: ("completion.resolve_item", None),
+    lsp.TEXT_DOCUMENT_HOVER: ("reading.hover", None),
+    lsp.TEXT_DOCUMENT_DEFINITION: ("reading.definition", None),
+    lsp.TEXT_DOCUMENT_REFERENCES: ("reading.references", None),
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: ("reading.document_links", lsp.DocumentLinkOptions()),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("reading.document_symbols", None),
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: ("reading.folding_ranges", None),
+    lsp.WORKSPACE_SYMBOL: ("reading.workspace_symbols", None),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: (
+        "actions.code_actions",
+        lsp.CodeActionOptions(code_action_kinds=[*ACTION_KINDS]),
+    ),
+    lsp.TEXT_DOCUMENT_PREPARE_RENAME: ("rename.prepare", None),
+    lsp.TEXT_DOCUMENT_RENAME: ("rename.rename", lsp.RenameOptions(prepare_provider=True)),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: ("hints.inlay_hints", None),
+}
+# By the commands of code actions.
+COMMANDS = {
+    ACCEPT: "actions.accept_link",
+    NEVER: "actions.never_link",
+    ORGANISE: "actions.organise",
+    EXTRACT: "actions.extract",
+    FIX: "actions.fix",
+}
+
+
+@functools.cache
+def _loaded(name: str) -> Callable[..., Any]:
+    """The function of a feature, by module and name."""
+    module, _, function = name.partition(".")
+    found: Callable[..., Any] = getattr(import_module(f"amem_cli.lsp.{module}"), function)
+    return found
+
+
+class _Protocol(LanguageServerProtocol):
+    """pygls' protocol, which also answers requests whose parameters are none."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" not in data or "id" not in data:
+                raise
+            # Without an answer the editor would wait for it.
+            self._send_response(data["id"], error=error.to_response_error())
+            return JsonRPCNotification("$/refused", self.VERSION, None)
+
+
+class EditorServer:
+    """Serves a vault to one editor."""
+
+    def __init__(self, vault: Workspace) -> None:
+        self._vault = vault
+        self._threads = ThreadPoolExecutor(THREADS, "amem-lsp")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._protocol = self._new_protocol()
+        self._shows_hints = False
+        self._checks: dict[str, asyncio.TimerHandle] = {}
+
+    # Both are made behind the greeting, for which the editor waits.
+    @functools.cached_property
+    def _help(self) -> WritingHelp:
+        from amem_cli.workspace.writing_help import WritingHelp
+
+        return WritingHelp(self._vault)
+
+    @functools.cached_property
+    def _upkeep(self) -> Upkeep:
+        from amem_cli.lsp.upkeep import Upkeep
+
+        return Upkeep(self._vault, self._help, self._log, self._vault_changed)
+
+    def serve(self, wire: Wire) -> None:
+        """Serve the editor until it closes its end."""
+        with os.fdopen(wire.source, "rb") as source, os.fdopen(wire.sink, "wb") as sink:
+            self._protocol.start_io(source, sink)
+
+    def end(self) -> None:
+        """Let the work at hand end, and close the vault."""
+        self._upkeep.end()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._vault.close(2.0)
+
+    def _new_protocol(self) -> LanguageServer:
+        # The whole text with each change: notes are short, and no two programs have to agree on
+        # what was counted.
+        server = LanguageServer(
+            "amem",
+            version("amem-cli"),
+            text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
+            max_workers=2,
+            protocol_cls=_Protocol,
+        )
+        for method, (handler, options) in REQUESTS.items():
+            server.feature(method, options)(self._answering(handler))
+        for command, handler in COMMANDS.items():
+            server.command(command)(self._running(handler))
+        for method, handle in (
+            (lsp.INITIALIZE, self._initialize),
+            (lsp.INITIALIZED, self._initialized),
+            (lsp.TEXT_DOCUMENT_DID_OPEN, self._opened),
+            (lsp.TEXT_DOCUMENT_DID_CHANGE, self._changed),
+            (lsp.TEXT_DOCUMENT_DID_CLOSE, self._closed),
+        ):
+            server.feature(method)(_function(handle))
+        saves = lsp.SaveOptions(include_text=False)
+        server.feature(lsp.TEXT_DOCUMENT_DID_SAVE, saves)(_function(self._saved))
+        server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_function(self._saved))
+        return server
+
+    def _answering(self, handler: str) -> Callable[[Any], Any]:
+        async def answer(params: Any) -> Any:
+            editor = self._editor()
+            return await self._done(lambda: _loaded(handler)(editor, params))
+
+        return answer
+
+    def _running(self, handler: str) -> Callable[..., Any]:
+        def run(editor: Editor, arguments: tuple[object, ...]) -> None:
+            function = _loaded(handler)
+            try:
+                # The editor may send anything.
+                bound = inspect.signature(function).bind(editor, *arguments)
+            except TypeError as error:
+                raise UsageError(f"{handler}: {error}") from None
+            function(*bound.args)
+
+        # pygls gives itself to a parameter of this name.
+        async def command(ls: LanguageServer, *arguments: object) -> None:
+            editor = self._editor()
+            await self._done(lambda: run(editor, arguments))
+
+        return command
+
+    async def _done(self, work: Callable[[], Any]) -> Any:
+        """The result of work on the vault, done in a thread."""
+        self._upkeep.soon()
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._threads, self._result, work)
+        except (AmemError, Stopped) as error:
+            message = getattr(error, "message", "the server ends")
+            hint = getattr(error, "hint", "")
+            raise JsonRpcException(f"{message}. {hint}".strip(), REQUEST_FAILED) from None
+
+    def _result(self, work: Callable[[], Any]) -> Any:
+        self._upkeep.await_first()
+        with self._vault.call(in_step=False):
+            return work()
+
+    def _editor(self) -> Editor:
+        """The editor as it is now; called in the thread that takes its messages."""
+        workspace = self._protocol.workspace
+        opened = {
+            uri: (document.source, document.version)
+            for uri, document in workspace.text_documents.items()
+        }
+        return Editor(
+            vault=self._vault,
+            help=self._help,
+            opened=opened,
+            encoding=str(
+                getattr(workspace.position_encoding, "value", workspace.position_encoding)
+            ),
+            can_rename=self._can_rename,
+            shows_hints=self._shows_hints,
+            apply=self._apply,
+            tell=self._tell,
+            refresh=functools.partial(self._upkeep.soon, at_once=True),
+        )
+
+    @property
+    def _can_rename(self) -> bool:
+        """Whether the editor renames files as part of a change."""
+        folder = self._protocol.client_capabilities.workspace
+        edits = folder.workspace_edit if folder is not None else None
+        return bool(
+            edits is not None
+            and edits.document_changes
+            and lsp.ResourceOperationKind.Rename in (edits.resource_operations or ())
+        )
+
+    def _initialize(self, params: lsp.InitializeParams) -> None:
+        options = params.initialization_options
+        self._shows_hints = isinstance(options, dict) and options.get("inlayHints") is True
+
+    def _initialized(self, params: Any) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._upkeep.start()
+
+    def _apply(self, edit: lsp.WorkspaceEdit, label: str) -> bool:
+        """Have the editor make a change; called in a worker thread, which waits for the answer."""
+        assert self._loop is not None
+        params = lsp.ApplyWorkspaceEditParams(edit=edit, label=label)
+        asking = self._protocol.workspace_apply_edit_async(params)
+        try:
+            done = asyncio.run_coroutine_threadsafe(asking, self._loop).result(ANSWER_SECONDS)
+        except (JsonRpcException, NoAnswer):
+            return False
+        return bool(done.applied)
+
+    def _tell(self, text: str) -> None:
+        params = lsp.ShowMessageParams(type=lsp.MessageType.Info, message=text)
+        self._in_loop(lambda: self._protocol.window_show_message(params))
+
+    def _log(self, text: str) -> None:
+        params = lsp.LogMessageParams(type=lsp.MessageType.Warning, message=text)
+        self._in_loop(lambda: self._protocol.window_log_message(params))
+
+    def _in_loop(self, send: Callable[[], object]) -> None:
+        """Send something to the editor from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(send)
+
+    def _opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        self._check(params.text_document.uri, 0.0)
+
+    def _changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        self._check(params.text_document.uri, QUIET_SECONDS)
+
+    def _saved(self, params: Any) -> None:
+        self._upkeep.soon(at_once=True)
+
+    def _closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if check := self._checks.pop(uri, None):
+            check.cancel()
+        self._publish(lsp.PublishDiagnosticsParams(uri, []))
+
+    def _vault_changed(self) -> None:
+        """Other notes changed, on which what is wrong with the open ones may depend."""
+
+        def check_all() -> None:
+            for uri in [*self._protocol.workspace.text_documents]:
+                self._check(uri, 0.0)
+
+        self._in_loop(check_all)
+
+    def _check(self, uri: str, delay: float) -> None:
+        """Check an open note once it is quiet; called in the thread of the protocol."""
+        if check := self._checks.pop(uri, None):
+            check.cancel()
+        loop = asyncio.get_running_loop()
+        self._checks[uri] = loop.call_later(delay, self._begin_check, uri)
+
+    def _begin_check(self, uri: str) -> None:
+        del self._checks[uri]
+        editor = self._editor()
+        # Before the folder was read, every link to a new note would seem broken.
+        if uri not in editor.opened or not self._upkeep.has_begun:
+            return
+        checking = self._threads.submit(
+            self._result, lambda: _loaded("diagnostics.diagnostics")(editor, uri)
+        )
+
+        def send(done: Future[lsp.PublishDiagnosticsParams | None]) -> None:
+            if done.cancelled():
+                return
+            error = done.exception()
+            if isinstance(error, AmemError):
+                self._log(f"{error.message}. {error.hint}".strip())
+            elif error is not None:
+                raise error
+            elif (found := done.result()) is not None:
+                self._in_loop(lambda: self._publish_if_current(found))
+
+        checking.add_done_callback(send)
+
+    def _publish_if_current(self, found: lsp.PublishDiagnosticsParams) -> None:
+        # What was typed meanwhile is checked by itself.
+        document = self._protocol.workspace.text_documents.get(found.uri)
+        if document is not None and document.version == found.version:
+            self._publish(found)
+
+    def _publish(self, found: lsp.PublishDiagnosticsParams) -> None:
+        self._protocol.text_document_publish_diagnostics(found)
+
+
+def _function(method: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A function for a method: pygls marks what it is given, and a method cannot be marked."""
+
+    def handle(params: Any) -> None:
+        method(params)
+
+    return handle
+
+
+def run(vault: Workspace, wire: Wire) -> None:
+    """Serve a vault over the wire until the editor ends it."""
+    server = EditorServer(vault)
+    try:
+        server.serve(wire)
+    finally:
+        server.end()
+        sys.stderr.flush()

@@ -1,0 +1,136 @@
+"""Names of notes and tags for somebody who is typing one, the likeliest first."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from amem_cli.index.records import NoteSummary
+from amem_cli.language.words import fold
+from amem_cli.notes.names import NameTable, is_linkable, shortest_target
+
+# A name is a better match the more of it was typed from its beginning.
+_WHOLE, _BEGINNING, _WORD, _WORDS, _WITHIN = 1.0, 0.8, 0.6, 0.5, 0.3
+# What two names that match alike gain from a meaning near to the paragraph.
+_MEANING_SHARE = 0.5
+# Where nothing is typed, and nothing is near, the notes that changed last are offered.
+_LATEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NoteName:
+    """A name under which a note can be linked.
+
+    Attributes:
+        target: what to write between the brackets, without the name if it is not the file's.
+        kind: `meaning` if the note was found by what it says, not by what was typed.
+    """
+
+    path: str
+    name: str
+    target: str
+    kind: Literal["title", "alias", "meaning"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    note: NoteName
+    folded: str
+    modified: str
+
+
+class NameList:
+    """The names of all notes that a link can have, kept in memory."""
+
+    def __init__(self, notes: Iterable[NoteSummary]) -> None:
+        notes = [note for note in notes if is_linkable(note.path)]
+        table = NameTable((note.path, note.aliases, note.title) for note in notes)
+        self._entries: list[_Entry] = []
+        self._titles: dict[str, _Entry] = {}
+        for note in notes:
+            target = shortest_target(note.path, table)
+            title = NoteName(note.path, note.title, target, "title")
+            entry = _Entry(title, fold(note.title), note.modified)
+            self._titles[note.path] = entry
+            self._entries.append(entry)
+            for alias in note.aliases:
+                named = NoteName(note.path, alias, target, "alias")
+                self._entries.append(_Entry(named, fold(alias), note.modified))
+        titles = self._titles.values()
+        self._latest = heapq.nlargest(_LATEST, titles, key=lambda each: each.modified)
+
+    def __len__(self) -> int:
+        return len(self._titles)
+
+    def matching(
+        self, typed: str, near: Mapping[str, float], limit: int, *, besides: str = ""
+    ) -> list[NoteName]:
+        """Names for what was typed, the likeliest first; for nothing typed, those nearest.
+
+        Args:
+            near: how near the notes' meaning is to the paragraph around, -1..1, by path.
+            besides: the path of a note that is not meant.
+        """
+        query = fold(typed.strip())
+        words = query.split()
+        nearest = max(near.values(), default=0.0) or 1.0
+        if query:
+            matches = ((entry, _match(query, words, entry.folded)) for entry in self._entries)
+            fitting = [(entry, match) for entry, match in matches if match]
+        else:
+            close = (self._titles[path] for path in near if path in self._titles)
+            likely = {entry.note.path: entry for entry in (*close, *self._latest)}
+            fitting = [(entry, 0.0) for entry in likely.values()]
+        found = [
+            (match + _MEANING_SHARE * max(0.0, near.get(path, 0.0)) / nearest, entry)
+            for entry, match in fitting
+            if (path := entry.note.path) != besides
+        ]
+        best = heapq.nlargest(
+            limit, found, key=lambda each: (each[0], each[1].modified, each[1].note.path)
+        )
+        return [entry.note for _, entry in best]
+
+    def by_meaning(
+        self, near: Mapping[str, float], limit: int, *, besides: Iterable[str] = ()
+    ) -> list[NoteName]:
+        """The notes nearest in meaning, by their titles."""
+        left_out = {*besides}
+        order = sorted(near, key=lambda path: -near[path])
+        entries = (self._titles.get(path) for path in order if path not in left_out)
+        notes = [entry.note for entry in entries if entry is not None]
+        return [NoteName(each.path, each.name, each.target, "meaning") for each in notes[:limit]]
+
+
+def _match(query: str, words: list[str], name: str) -> float:
+    """How well what was typed fits a name, 0..1; 0 if it does not."""
+    if not query:
+        return 0.0
+    place = name.find(query)
+    if place == 0:
+        return _WHOLE if len(name) == len(query) else _BEGINNING
+    if place > 0:
+        return _WITHIN if name[place - 1].isalnum() else _WORD
+    if len(words) > 1 and all(word in name for word in words):
+        return _WORDS
+    return 0.0
+
+
+def matching_tags(tags: Mapping[str, int], typed: str, limit: int) -> list[tuple[str, int]]:
+    """Tags for what was typed, with the number of their notes: the most used of the best matches.
+
+    A level of a nested tag is found by its own beginning too.
+    """
+    query = fold(typed)
+    found = []
+    for tag, count in tags.items():
+        folded = fold(tag)
+        if folded == query:
+            continue
+        if folded.startswith(query):
+            found.append((0, -count, tag))
+        elif f"/{query}" in folded or f"-{query}" in folded:
+            found.append((1, -count, tag))
+    return [(tag, -count) for _, count, tag in sorted(found)[:limit]]

@@ -1,0 +1,17 @@
+"""A vault for editors, with an encoder that takes no time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Program
+from tests.mcp.clients import new_vault, with_quick_encoder
+
+
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    """An empty vault."""
+    with_quick_encoder(amem)
+    return new_vault(amem)
