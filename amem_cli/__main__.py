@@ -8,6 +8,10 @@ def main() -> None:
     try:
         from amem_cli.cli.main import run
 
+        if any(word.endswith("-completion") for word in sys.argv):
+            from amem_cli.cli.completion import use_own_scripts
+
+            use_own_scripts()
         run()
     except KeyboardInterrupt:
         sys.exit(130)

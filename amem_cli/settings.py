@@ -214,6 +214,13 @@ def field_of(key: str) -> str:
     return names[key]
 
 
+def choices(key: str) -> tuple[str, ...]:
+    """The values that a setting can have; empty for any, and for a key that is no setting."""
+    name = setting_keys().get(key)
+    known = {item.name: item.metadata.get("choices", ()) for item in fields(Settings)}
+    return tuple(known[name]) if name else ()
+
+
 def is_users_own(key: str) -> bool:
     """Whether a vault's own settings can only give the setting its default."""
     return bool(_field(key).metadata.get("users_own"))

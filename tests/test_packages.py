@@ -128,20 +128,6 @@ def test_the_completion_files_are_up_to_date() -> None:
     assert found == completion_files(), "`make man` makes them anew"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs bash")
-def test_bash_completes_a_command(tmp_path: Path) -> None:
-    amem = tmp_path / "amem"
-    amem.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m amem_cli "$@"\n')
-    amem.chmod(0o700)
-    script = (
-        f"source {FOLDER}/bash/amem; COMP_WORDS=(amem sea); COMP_CWORD=1; _amem_completion {amem};"
-        ' echo "${COMPREPLY[@]}"'
-    )
-    environment = {**os.environ, "PYTHONPATH": str(TOP)}
-    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == ["search"]
-
-
 @pytest.mark.parametrize("given", [None, "-DGGML_CUDA=on", ""])
 def test_the_users_own_arguments_for_a_compiler_are_kept(given: str | None) -> None:
     environment = {name: os.environ[name] for name in os.environ if name != "CMAKE_ARGS"}

@@ -348,6 +348,10 @@ def run(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         _use_utf8()
     _open_closed_streams()
+    if os.environ.get("_AMEM_COMPLETE") in ("complete_bash", "complete_zsh", "complete_fish"):
+        from amem_cli.cli.completion import complete
+
+        sys.exit(complete(os.environ["_AMEM_COMPLETE"]))
     end_on_signals()
     line = global_options_first(sys.argv[1:] if arguments is None else arguments)
     try:

@@ -70,6 +70,12 @@ def search(
             " result a line."
         ),
     ] = None,
+    paths_only: Annotated[
+        bool, Option("--paths", "-l", help="Print only the paths of the direct hits, one a line.")
+    ] = False,
+    print0: Annotated[
+        bool, Option("--print0", help="With -l: end each path with a null character.")
+    ] = False,
 ) -> None:
     """Find notes by meaning and by words, with the notes linked to them.
 
@@ -86,12 +92,17 @@ def search(
         amem search vacuum --mode keyword --tag databases -k 10
         amem search harbour --since "last month" --until yesterday
         amem search --queries questions.txt > answers.jsonl
+        amem search "loose ends" -l --print0 | xargs -0 grep TODO
     """
     from amem_cli.terminal.notes import show_hits
 
     query = " ".join(words or ())
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
+    if print0 and not paths_only:
+        raise UsageError("--print0 goes with --paths", hint="amem search QUERY -l --print0")
+    if paths_only and (queries is not None or session_of(context).output.as_json):
+        raise UsageError("--paths goes neither with --queries nor with --json")
     if not query.strip() and queries is None:
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
     # Read whole: a wrong line must be reported before the first answer is printed.
@@ -126,6 +137,12 @@ def search(
         report_unknown_tags(session, workspace, tag)
         if queries is None:
             result = answer(query)
+            if paths_only:
+                from amem_cli.terminal.row_format import write_rows
+
+                end = "\0" if print0 else "\n"
+                write_rows("".join(f"{hit.note.path}{end}" for hit in result.hits))
+                raise typer.Exit(EXIT_NOT_FOUND if result.problem else 0)
             session.output.result(
                 lambda: document(result),
                 lambda console: show_hits(console, result, all_linked=neighbors is True),
@@ -205,8 +222,16 @@ def list_(
     ] = "created",
     reverse: Annotated[bool, Option("--reverse", help="Reverse the order.")] = False,
     limit: Annotated[int | None, Option(*LIMIT, min=1, help="Maximum number of notes.")] = None,
+    form: Annotated[
+        str,
+        Option(
+            "--format",
+            help="A row per note for other programs, of {path}, {title}, {id}, {created},"
+            " {modified}, {tags}, {keywords}, {aliases}, {context}, \\t, \\n and \\0.",
+        ),
+    ] = "",
 ) -> None:
-    """List notes, newest first.
+    r"""List notes, newest first.
 
     Given several conditions, a note must meet all of them.
 
@@ -216,12 +241,17 @@ def list_(
         amem list --orphans --never-read --sort title
         amem list --stale-days 90 --sort modified --reverse
         amem list --since "last week" --path 'daily/2026-*'
+        amem list --format '{path}\t{title}' | fzf --with-nth 2.. | cut -f 1
     """
     from amem_cli.search.read import Wanted
     from amem_cli.search.search import day_of
+    from amem_cli.terminal.row_format import row_maker, write_rows
 
     selection = filters(tag, since, until, path)
     session = session_of(context)
+    if form and session.output.as_json:
+        raise UsageError("give --format or --json, not both")
+    row_of = row_maker(form)
     with session.workspace() as workspace:
         days = stale_days or (workspace.settings.list_stale_days if stale else 0)
         untouched_since = (date.today() - timedelta(days=days)).isoformat() if days else ""
@@ -238,6 +268,9 @@ def list_(
 
         rows = [listed_document(note) for note in notes]
         session.output.json_line(rows, indent=2)
+        return
+    if form:
+        write_rows("".join(row_of(each.note) for each in notes))
         return
     for each in notes:
         note = each.note

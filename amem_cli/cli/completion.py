@@ -1,0 +1,192 @@
+"""Completion in bash, zsh and fish: commands, options, and what a vault and the settings name.
+
+Reads the index as it is. Whatever goes wrong, nothing is completed and nothing is said.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from typer import _completion_shared
+from typer._click.core import Parameter
+from typer._click.shell_completion import (
+    CompletionItem,
+    _resolve_context,
+    _resolve_incomplete,
+    split_arg_string,
+)
+from typer.main import get_group
+
+from amem_cli.cli.main import app, global_options_first
+from amem_cli.data import text
+from amem_cli.settings import STATE_FOLDER, find_vault
+
+SHELLS = ("bash", "zsh", "fish")
+# The scripts leave it to the shell, which knows files better.
+_EXIT_FILES = 4
+# Bash takes what stands behind one of these for a word of its own.
+_PARTING = ":=@"
+_FILES = {("pull", "source"), ("use", "name")}
+
+Found = Iterable[tuple[str, str]]
+
+
+def use_own_scripts() -> None:
+    """Let `--install-completion` and `--show-completion` hand out amem's scripts."""
+    for shell in SHELLS:
+        script = text(f"completion.{shell}").replace("%", "%%")
+        _completion_shared._completion_scripts[shell] = script
+
+
+def complete(instruction: str) -> int:
+    """Print what may stand at the cursor, a line each; returns the exit code.
+
+    Args:
+        instruction: `complete_bash`, `complete_zsh` or `complete_fish`; the variable `COMP_WORDS`
+            has the line up to the cursor. In bash a line is what replaces the word there; in the
+            others it is the word, then perhaps a tab and what it means.
+    """
+    try:
+        line = os.environ.get("COMP_WORDS", "")
+        # A sign at the end makes a word of what is still empty.
+        *words, last = split_arg_string(f"{line}_")[1:]
+        incomplete = last.removesuffix("_")
+        items = _completions(words, incomplete)
+        if any(item.type != "plain" for item in items):
+            return _EXIT_FILES
+        prefix = re.match(r"--[^=]+=", incomplete)
+        before = prefix[0] if prefix else ""
+        shown = [(before + str(item.value), " ".join((item.help or "").split())) for item in items]
+        # What steers a terminal, or breaks a line, cannot be typed either.
+        shown = [(value, told) for value, told in shown if value.isprintable()]
+        if instruction == "complete_bash":
+            rows = [_in_bash(value, line, incomplete) for value, _ in shown]
+        else:
+            rows = [
+                f"{value}\t{told}" if told and told.isprintable() else value
+                for value, told in shown
+            ]
+        sys.stdout.write("".join(f"{row}\n" for row in rows))
+        sys.stdout.flush()
+    except Exception:
+        # A message would stand in the middle of what somebody types.
+        return 0
+    return 0
+
+
+def _completions(words: list[str], incomplete: str) -> list[CompletionItem]:
+    group: Any = get_group(app)
+    if words[-1:] == ["--vault"]:
+        return [CompletionItem(incomplete, type="file")]
+    args = global_options_first(words)
+    context: Any = _resolve_context(group, {}, "amem", args)
+    what, incomplete = _resolve_incomplete(context, args, incomplete)
+    is_file = isinstance(what, Parameter) and "Path" in type(what.type).__name__
+    if is_file or (context.info_name, what.name) in _FILES:
+        return [CompletionItem(incomplete, type="file")]
+    values = _VALUES.get(what.name or "") if isinstance(what, Parameter) else None
+    if values is None:
+        found = what.shell_complete(context, incomplete)
+        if incomplete.startswith("-") and context.parent is not None:
+            found += group.shell_complete(context.find_root(), incomplete)
+        return found
+    begun = incomplete.casefold()
+    return [
+        CompletionItem(value, help=told)
+        for value, told in values(context, incomplete)
+        if value.casefold().startswith(begun)
+    ]
+
+
+def _in_bash(value: str, line: str, incomplete: str) -> str:
+    """What replaces the word at the cursor, quoted as that word is."""
+    quote = _open_quote(line)
+    if quote == "'":
+        return value.replace("'", "'\\''")
+    if quote:
+        return re.sub(r'([\\"$`!])', r"\\\1", value)
+    parting = [char for char in _PARTING if char in os.environ.get("COMP_WORDBREAKS", "")]
+    cut = max((incomplete.rfind(char) + 1 for char in parting), default=0)
+    return re.sub(r"([^\w./:=@,+-])", r"\\\1", value[cut:])
+
+
+def _open_quote(line: str) -> str:
+    quote, escaped = "", False
+    for char in line:
+        if escaped:
+            escaped = False
+        elif char == "\\" and quote != "'":
+            escaped = True
+        elif char == quote:
+            quote = ""
+        elif not quote and char in "\"'":
+            quote = char
+    return quote
+
+
+def _of_index(kind: str) -> Callable[[Any, str], Found]:
+    def found(context: Any, incomplete: str) -> Found:
+        from amem_cli.index.names_at_hand import names_at_hand
+
+        root = find_vault(context.find_root().params.get("vault"))
+        with names_at_hand(Path(root) / STATE_FOLDER / "index.db") as names:
+            if names is None:
+                return ()
+            return names.notes(incomplete) if kind == "notes" else getattr(names, kind)()
+
+    return found
+
+
+def _keys(context: Any, incomplete: str) -> Found:
+    from amem_cli.settings import explanations, setting_keys
+
+    told = explanations()
+    return [(key, told.get(key, "")) for key in setting_keys()]
+
+
+def _values_of_key(context: Any, incomplete: str) -> Found:
+    from amem_cli.settings import choices
+
+    return [(choice, "") for choice in choices(context.params.get("key") or "")]
+
+
+def _relations(context: Any, incomplete: str) -> Found:
+    from amem_cli.notes.note import RELATIONS
+
+    return [(relation, "") for relation in RELATIONS]
+
+
+def _names(context: Any, incomplete: str) -> Found:
+    """Of `mv` the folders; of models nothing that can be told at once."""
+    return _of_index("folders")(context, incomplete) if context.info_name == "mv" else ()
+
+
+def _sources(context: Any, incomplete: str) -> Found:
+    """Of `link` and `unlink` notes."""
+    is_note = context.info_name in ("link", "unlink")
+    return _of_index("notes")(context, incomplete) if is_note else ()
+
+
+def _linked(context: Any, incomplete: str) -> Found:
+    """`--keep` and `--reject` of `links` name notes."""
+    return _of_index("notes")(context, incomplete) if context.info_name == "links" else ()
+
+
+# What completes a parameter, by its name in all commands.
+_VALUES: dict[str, Callable[[Any, str], Found]] = {
+    **dict.fromkeys(("note", "notes", "target"), _of_index("notes")),
+    **dict.fromkeys(("tag", "add_tag", "remove_tag"), _of_index("tags")),
+    **dict.fromkeys(("keep", "reject"), _linked),
+    "event": _of_index("events"),
+    "key": _keys,
+    "name": _names,
+    "path": _of_index("folders"),
+    "relation": _relations,
+    "source": _sources,
+    "value": _values_of_key,
+}
