@@ -63,13 +63,13 @@ def complete(instruction: str) -> int:
         before = prefix[0] if prefix else ""
         shown = [(before + str(item.value), " ".join((item.help or "").split())) for item in items]
         # What steers a terminal, or breaks a line, cannot be typed either.
-        shown = [(value, told) for value, told in shown if value.isprintable()]
+        shown = [(value, meaning) for value, meaning in shown if value.isprintable()]
         if instruction == "complete_bash":
             rows = [_in_bash(value, line, incomplete) for value, _ in shown]
         else:
             rows = [
-                f"{value}\t{told}" if told and told.isprintable() else value
-                for value, told in shown
+                f"{value}\t{meaning}" if meaning and meaning.isprintable() else value
+                for value, meaning in shown
             ]
         sys.stdout.write("".join(f"{row}\n" for row in rows))
         sys.stdout.flush()
@@ -97,8 +97,8 @@ def _completions(words: list[str], incomplete: str) -> list[CompletionItem]:
         return found
     begun = incomplete.casefold()
     return [
-        CompletionItem(value, help=told)
-        for value, told in values(context, incomplete)
+        CompletionItem(value, help=meaning)
+        for value, meaning in values(context, incomplete)
         if value.casefold().startswith(begun)
     ]
 
@@ -145,8 +145,8 @@ def _of_index(kind: str) -> Callable[[Any, str], Found]:
 def _keys(context: Any, incomplete: str) -> Found:
     from amem_cli.settings import explanations, setting_keys
 
-    told = explanations()
-    return [(key, told.get(key, "")) for key in setting_keys()]
+    meanings = explanations()
+    return [(key, meanings.get(key, "")) for key in setting_keys()]
 
 
 def _values_of_key(context: Any, incomplete: str) -> Found:
@@ -162,7 +162,7 @@ def _relations(context: Any, incomplete: str) -> Found:
 
 
 def _names(context: Any, incomplete: str) -> Found:
-    """Of `mv` the folders; of models nothing that can be told at once."""
+    """Of `mv` the folders; of models none that is known at once."""
     return _of_index("folders")(context, incomplete) if context.info_name == "mv" else ()
 
 
@@ -180,7 +180,7 @@ def _linked(context: Any, incomplete: str) -> Found:
 # What completes a parameter, by its name in all commands.
 _VALUES: dict[str, Callable[[Any, str], Found]] = {
     **dict.fromkeys(("note", "notes", "target"), _of_index("notes")),
-    **dict.fromkeys(("tag", "add_tag", "remove_tag"), _of_index("tags")),
+    **dict.fromkeys(("tag", "new_tag", "add_tag", "remove_tag"), _of_index("tags")),
     **dict.fromkeys(("keep", "reject"), _linked),
     "event": _of_index("events"),
     "key": _keys,

@@ -52,9 +52,9 @@ def list_settings(context: typer.Context) -> None:
         }
         for key, name in setting_keys().items()
     }
-    told = explanations()
+    meanings = explanations()
     lines = [
-        f"{key} = {entry['value']!r}  ({_origin(entry)})\n    {told[key]}"
+        f"{key} = {entry['value']!r}  ({_origin(entry)})\n    {meanings[key]}"
         for key, entry in document.items()
     ]
     session.output.result(document, "\n".join(lines))

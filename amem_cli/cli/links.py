@@ -100,7 +100,7 @@ def links(
             try:
                 _by_keys(session, workspace, waiting[:limit], decided)
             except KeyboardInterrupt:
-                # What was decided stands, and is told.
+                # What was decided stands, and is shown.
                 interrupted = True
         if decided != _Decided():
             waiting = workspace.open_links(about, suggested_only=suggested)

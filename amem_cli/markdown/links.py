@@ -85,17 +85,31 @@ def find_hashtags(text: str) -> list[str]:
     A hashtag is at the start of a line or after a blank, outside code, comments and links. It
     ends before punctuation of any script.
     """
+    tags: dict[str, str] = {}
+    for _, tag in _hashtags(text):
+        tags.setdefault(tag_key(tag), tag)
+    return list(tags.values())
+
+
+def rewrite_hashtags(text: str, rewrite: Callable[[str], str]) -> str:
+    """The text with other hashtags; `rewrite` gets and gives them without `#`."""
+    found = ((start, tag, rewrite(tag)) for start, tag in _hashtags(text))
+    return spliced(
+        text, [Cut(start, start + len(tag), new) for start, tag, new in found if new != tag]
+    )
+
+
+def _hashtags(text: str) -> Iterator[tuple[int, str]]:
+    """Each hashtag with where its name begins."""
     if "#" not in text:
-        return []
+        return
     links = scan_links(text, find_regions(text))
     spans = [(link.start, link.end) for link in links.wikilinks]
     spans += [(span.start, span.end) for span in links.markdown]
-    tags: dict[str, str] = {}
     for match in _HASHTAG.finditer(blank_out(links.visible, spans)):
         tag = leading_tag(match[1])
         if tag is not None:
-            tags.setdefault(tag_key(tag), tag)
-    return list(tags.values())
+            yield match.start(1) + match[1].index(tag), tag
 
 
 def parse_link(text: str) -> WikiLink | None:

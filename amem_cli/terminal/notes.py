@@ -297,13 +297,13 @@ def show_note(console: Console, view: NoteView) -> None:
     for pair in pairs.values():
         arrow = "↔" if len(pair) > 1 else "→" if pair[0].outgoing else "←"
         parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), (pair[0].title, "bold")]
-        told: list[tuple[str, str]] = []
+        shown: list[tuple[str, str]] = []
         for record in (link.record for link in pair if link.record is not None):
             by = " by amem" if record.by == "machine" else ""
-            said = f"  {record.relation.replace('_', ' ')}{by}", record.reason
-            if said not in told:
-                told.append(said)
-                parts += [(said[0], "magenta"), f"  {record.reason}" if record.reason else ""]
+            words = f"  {record.relation.replace('_', ' ')}{by}", record.reason
+            if words not in shown:
+                shown.append(words)
+                parts += [(words[0], "magenta"), f"  {record.reason}" if record.reason else ""]
         console.print(Styled(*parts))
     if view.suggested:
         console.print()

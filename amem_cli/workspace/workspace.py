@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from amem_cli.editing.move import Moved, OpenInEditor
     from amem_cli.editing.property_links import Mentions
     from amem_cli.editing.review import Decisions, ReviewItem
+    from amem_cli.editing.tags import Retagged
     from amem_cli.editing.undo import Undone
     from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.index.draft import FieldValue
@@ -282,6 +283,20 @@ class Workspace(Queries):
             followed=tuple(path for path in moved.followed if path not in hidden),
             left=tuple(line for line in moved.left if not any(path in line for path in hidden)),
         )
+
+    def rename_tag(self, old: str, new: str) -> Retagged:
+        """Give a tag another name in all notes; see `editing.tags.rename_tag`."""
+        from amem_cli.editing.tags import rename_tag
+
+        with self.writing():
+            return rename_tag(self.ports, old, new)
+
+    def merge_tags(self, tags: Sequence[str], into: str) -> Retagged:
+        """Make several tags one in all notes; see `editing.tags.merge_tags`."""
+        from amem_cli.editing.tags import merge_tags
+
+        with self.writing():
+            return merge_tags(self.ports, tags, into)
 
     def link(
         self,
