@@ -87,6 +87,7 @@ MAY_WRITE = {
     "vault/template.py": "the files of a new vault, where there are none",
     "workspace/watch_lock.py": "what a watcher is doing, in the user's state folder",
     "cli/crash_reports.py": "the traceback of a fault, in the user's state folder",
+    "cli/main.py": "streams that are closed go to the null device",
     "cli/demo.py": "the demonstration's own temporary folder",
     "cli/files.py": "exports to a named file, and the text that the user edits",
     "lsp/server.py": "the pipes from the editor and to it",

@@ -57,6 +57,7 @@ def demo(
 def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:
     from amem_cli.graph.graph import neighbourhood
     from amem_cli.terminal.graph import show_neighbourhood, show_overview
+    from amem_cli.terminal.hyperlinks import Hyperlinks
     from amem_cli.terminal.notes import show_hits
     from amem_cli.workspace.documents import graph_document, outcome_document, search_document
 
@@ -71,7 +72,7 @@ def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object
     found = workspace.search(query, limit=3)
     _heading(console, "You ask")
     console.print(Styled(f'$ amem search "{query}"'))
-    show_hits(console, found, all_linked=True)
+    show_hits(console, found, Hyperlinks(), all_linked=True)
     if any(hit.via for hit in found.hits):
         console.print(
             Styled("Notes marked ↳ share few words with the question: a link brought them in.")

@@ -13,6 +13,7 @@ from amem_cli.errors import (
     EXIT_INTERRUPTED,
     EXIT_NOT_FOUND,
     NotFoundError,
+    SettingsError,
     UsageError,
 )
 from amem_cli.language.safe_text import on_one_line
@@ -199,7 +200,11 @@ def undo(
     context: typer.Context,
     event: Annotated[
         str | None,
-        Argument(help="The event's id, or the beginning of it.", show_default=False),
+        Argument(
+            help="The event's id, or the beginning of it. Without it, the last change, after"
+            " asking.",
+            show_default=False,
+        ),
     ] = None,
     since: Annotated[
         str | None,
@@ -212,13 +217,16 @@ def undo(
         bool,
         Option("--keep-edits", help="Keep fields that were edited since, and undo the rest."),
     ] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask before the last change.")] = False,
 ) -> None:
     """Undo a change exactly, or a whole run, removal or merge.
 
-    amem refuses if a field was edited since. You can undo an undo.
+    Without an event, the last change that counts still: repeated, it goes back step by step. amem
+    refuses if a field was edited since. You can undo an undo.
 
     Examples:
 
+        amem undo
         amem undo 000641a2c3f
         amem undo 000641a2c3f --cascade
         amem undo --since 2026-03-02T15:00
@@ -226,14 +234,15 @@ def undo(
     """
     from amem_cli.terminal.history import undone_line
 
-    if (event is None) == (since is None):
+    if event is not None and since is not None:
         raise UsageError("name either an event or --since", hint="amem undo --help")
     session = session_of(context)
     with session.workspace() as workspace:
         if since is not None:
             undone = workspace.undo_since(since, keep_edits=keep_edits)
         else:
-            undone = workspace.undo(event or "", cascade=cascade, keep_edits=keep_edits)
+            chosen = event or _last_change(session, workspace, yes=yes)
+            undone = workspace.undo(chosen, cascade=cascade, keep_edits=keep_edits)
     events = [event.id for event in undone.events]
     document = {
         "events": events,
@@ -246,3 +255,34 @@ def undo(
     if undone.again:
         lines.append(f"to have it again: amem undo {undone.again}")
     session.output.result(document, "\n".join(lines))
+
+
+def _last_change(session: Session, workspace: Workspace, *, yes: bool) -> str:
+    """The id of the last change, once the user agreed to take it back."""
+    from amem_cli.cli.files import ask_key, on_terminal
+    from amem_cli.terminal.history import show_history
+
+    output = session.output
+    entries = workspace.last_change()
+    if not entries:
+        raise NotFoundError("there is no change to take back", hint="See `amem history`.")
+    event = entries[0].event
+    if event.kind == "add":
+        name = joined([on_one_line(event.path)])
+        raise SettingsError(
+            f"the last change added {event.path}",
+            hint=f"`amem rm {name}` removes it; `amem history` names earlier changes.",
+        )
+    if yes:
+        return event.id
+    if output.as_json or output.quiet or not on_terminal():
+        raise UsageError(
+            "without a terminal, name the event",
+            hint=f"amem undo {event.id}, or amem undo --yes, takes back the last change.",
+        )
+    show_history(output.console(), entries, one_note=False, verbose=True)
+    # Enter is no, as in any question of this form.
+    if ask_key(output, "take this back? [y/N]", "yn\r\n") != "y":
+        output.notice("nothing was done")
+        raise typer.Exit(EXIT_NOT_FOUND)
+    return event.id

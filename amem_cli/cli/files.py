@@ -13,16 +13,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import SettingsError, UsageError
-from amem_cli.system.command_lines import EDITOR, split
+from amem_cli.system.command_lines import EDITOR, find_program, split
 from amem_cli.system.files import PLAIN, move_over
+from amem_cli.system.processes import own_group
 
 if TYPE_CHECKING:
     from amem_cli.terminal.output import Output
+
+_SECONDS_TO_OPEN = 5.0
 
 
 def on_terminal() -> bool:
     """True if somebody can read what is printed and answer it."""
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def on_desktop() -> bool:
+    """True if a window can be opened where somebody sees it."""
+    if "SSH_CONNECTION" in os.environ:
+        return False
+    has_display = "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    return sys.platform in ("darwin", "win32") or has_display
 
 
 def ask_key(output: Output, prompt: str, keys: str) -> str:
@@ -69,6 +80,38 @@ def open_in_editor(path: Path) -> None:
         raise SettingsError(f"cannot start {command!r}: {error}", hint="Check EDITOR.") from None
     if code != 0:
         raise SettingsError(f"{words[0]} exited with status {code}; the note is as it left it")
+
+
+def open_address(address: str, *, hint: str) -> None:
+    """Have the desktop open an address in the program that is there for it.
+
+    Raises:
+        SettingsError: there is no such program.
+    """
+    failed = SettingsError(f"nothing opened {address}", hint=hint)
+    if sys.platform == "win32":
+        import typer
+
+        if typer.launch(address) != 0:
+            raise failed
+        return
+    opener = find_program(
+        "open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH")
+    )
+    if opener is None:
+        raise failed
+    nowhere = subprocess.DEVNULL
+    # In a group of its own, so that Ctrl-C in this terminal does not end it later.
+    process = subprocess.Popen(
+        [opener, address], stdin=nowhere, stdout=nowhere, stderr=nowhere, **own_group()
+    )
+    try:
+        code = process.wait(_SECONDS_TO_OPEN)
+    except subprocess.TimeoutExpired:
+        # On some desktops it stays until the program ends.
+        return
+    if code != 0:
+        raise failed
 
 
 def write_in_editor(text: str) -> str:

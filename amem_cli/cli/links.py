@@ -120,7 +120,8 @@ def links(
         )
     else:
         session.output.result(
-            document, lambda console: show_links(console, shown, left_out=left_out)
+            document,
+            lambda console: show_links(console, shown, session.hyperlinks(), left_out=left_out),
         )
     if interrupted:
         raise KeyboardInterrupt
@@ -166,7 +167,7 @@ def _by_keys(
             if not each.context
         }
         console.print()
-        show_link(console, link, beginnings=beginnings)
+        show_link(console, link, session.hyperlinks(), beginnings=beginnings)
         choice = ask_key(output, f"{KEYS}   ({len(left) + 1} left)", _KEYS)
         if choice == "q":
             break

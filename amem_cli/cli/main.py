@@ -122,6 +122,7 @@ COMMANDS_BY_USE = {
     "Write": {
         "add": ("notes", "Add a note; amem writes its metadata and links it to what you know."),
         "edit": ("notes", "Open a note in $EDITOR, then update its links."),
+        "open": ("notes", "Open a note in Obsidian or in $EDITOR."),
         "update": ("notes", "Change fields of a note; amem never rewrites what you set."),
         "rm": ("notes", "Move a note to the vault's .trash folder."),
         "mv": ("notes", "Rename or move a note; links to it follow."),

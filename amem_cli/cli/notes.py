@@ -1,4 +1,4 @@
-"""Commands for one note: `add`, `show`, `edit`, `update`, `rm`, `mv`, `link` and `unlink`."""
+"""Commands for one note: `add`, `show`, `edit`, `open`, `update`, `rm`, `mv`, `link`, `unlink`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from amem_cli.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
+    from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
     from amem_cli.notes.note import Relation
+    from amem_cli.workspace.workspace import Workspace
 
 SourceArgument = Annotated[
     str | None,
@@ -54,7 +56,9 @@ def add(
     context_sentence: Annotated[
         str, Option("--context", help="One sentence that says what the note is about.")
     ] = "",
-    created: Annotated[str | None, Option(help="When it was written (ISO 8601).")] = None,
+    created: Annotated[
+        str | None, Option(help="When it was written: 2026-03-02, 2026-03-02T15:00, yesterday.")
+    ] = None,
     llm: LlmOption = True,
     wait: WaitOption = True,
     unless_known: Annotated[
@@ -182,7 +186,10 @@ def show(
         elif raw:
             sys.stdout.buffer.write(view.raw)
         else:
-            session.output.result(note_document(view), lambda console: show_note(console, view))
+            hyperlinks = session.hyperlinks()
+            session.output.result(
+                note_document(view), lambda console: show_note(console, view, hyperlinks)
+            )
 
 
 def edit(context: typer.Context, note: NoteArgument = None, wait: WaitOption = True) -> None:
@@ -192,13 +199,56 @@ def edit(context: typer.Context, note: NoteArgument = None, wait: WaitOption = T
 
         amem edit "Weekly review"
     """
+    session = session_of(context)
+    with session.workspace() as workspace:
+        _edit(session, workspace, named_or_picked(session, workspace, note), wait=wait)
+
+
+def _edit(session: Session, workspace: Workspace, note: NoteSummary, *, wait: bool) -> None:
     from amem_cli.cli.files import open_in_editor
+
+    open_in_editor(workspace.vault.locate(note.path))
+    _show_outcome(session, workspace.note_edited(note, wait=wait))
+
+
+def open_(
+    context: typer.Context,
+    note: NoteArgument = None,
+    obsidian: Annotated[
+        bool | None,
+        Option(
+            "--obsidian/--editor",
+            help="Where. By default in Obsidian if the vault has its settings and this is a"
+            " desktop, else in $EDITOR.",
+            show_default=False,
+        ),
+    ] = None,
+    wait: WaitOption = True,
+) -> None:
+    """Open a note in Obsidian or in $EDITOR.
+
+    Obsidian finds a note whose vault it has opened before. Once $EDITOR is closed, the note's links
+    are updated, as by `amem edit`.
+
+    Examples:
+
+        amem open "Weekly review"
+        amem open "Weekly review" --editor
+    """
+    from amem_cli.cli.files import on_desktop, open_address
+    from amem_cli.terminal.hyperlinks import obsidian_address
 
     session = session_of(context)
     with session.workspace() as workspace:
-        before = named_or_picked(session, workspace, note)
-        open_in_editor(workspace.vault.locate(before.path))
-        _show_outcome(session, workspace.note_edited(before, wait=wait))
+        chosen = named_or_picked(session, workspace, note)
+        if obsidian is None:
+            obsidian = (workspace.root / ".obsidian").is_dir() and on_desktop()
+        if not obsidian:
+            _edit(session, workspace, chosen, wait=wait)
+            return
+        address = obsidian_address(workspace.vault.locate(chosen.path))
+    open_address(address, hint="Is Obsidian installed? `amem open --editor` uses $EDITOR.")
+    session.output.result({"path": chosen.path, "address": address}, f"opened {chosen.path}")
 
 
 def update(

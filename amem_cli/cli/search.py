@@ -15,6 +15,7 @@ from typer import Argument, Option
 from amem_cli.cli.main import ending_at_once
 from amem_cli.cli.session import (
     LIMIT,
+    CreatedOption,
     LlmOption,
     PathOption,
     SinceOption,
@@ -62,6 +63,7 @@ def search(
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
+    created: CreatedOption = None,
     path: PathOption = "",
     queries: Annotated[
         Path | None,
@@ -107,7 +109,7 @@ def search(
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
     # Read whole: a wrong line must be reported before the first answer is printed.
     batch = [] if queries is None else list(_queries(queries))
-    selection = filters(tag, since, until, path)
+    selection = filters(tag, since, until, path, created)
     session = session_of(context)
 
     def answer(text: str) -> SearchResult:
@@ -145,7 +147,9 @@ def search(
                 raise typer.Exit(EXIT_NOT_FOUND if result.problem else 0)
             session.output.result(
                 lambda: document(result),
-                lambda console: show_hits(console, result, all_linked=neighbors is True),
+                lambda console: show_hits(
+                    console, result, session.hyperlinks(), all_linked=neighbors is True
+                ),
             )
             if result.problem:
                 raise typer.Exit(EXIT_NOT_FOUND)
@@ -193,6 +197,7 @@ def list_(
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
+    created: CreatedOption = None,
     path: PathOption = "",
     orphans: Annotated[bool, Option("--orphans", help="Only notes without links.")] = False,
     pending: Annotated[
@@ -240,6 +245,7 @@ def list_(
         amem list --tag zettelkasten -k 20
         amem list --orphans --never-read --sort title
         amem list --stale-days 90 --sort modified --reverse
+        amem list --created yesterday
         amem list --since "last week" --path 'daily/2026-*'
         amem list --format '{path}\t{title}' | fzf --with-nth 2.. | cut -f 1
     """
@@ -247,7 +253,7 @@ def list_(
     from amem_cli.search.search import day_of
     from amem_cli.terminal.row_format import row_maker, write_rows
 
-    selection = filters(tag, since, until, path)
+    selection = filters(tag, since, until, path, created)
     session = session_of(context)
     if form and session.output.as_json:
         raise UsageError("give --format or --json, not both")
@@ -272,12 +278,14 @@ def list_(
     if form:
         write_rows("".join(row_of(each.note) for each in notes))
         return
+    hyperlinks = session.hyperlinks()
     for each in notes:
         note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
         mark = "  (superseded)" if each.supersession.superseded_by else ""
         # A title may hold a line break, but a script reads one note a line.
-        session.output.row(f"{note.id or '-':<16}  {day_of(note)}  ", note.title, f"{mark}{tags}")
+        title = (note.title, hyperlinks.to(note.path))
+        session.output.row(f"{note.id or '-':<16}  {day_of(note)}  ", title, f"{mark}{tags}")
 
 
 def ask(
@@ -297,6 +305,7 @@ def ask(
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
+    created: CreatedOption = None,
     path: PathOption = "",
     llm: LlmOption = True,
 ) -> None:
@@ -317,7 +326,7 @@ def ask(
     question = " ".join(words)
     if not question.strip():
         raise UsageError("the question is empty", hint='Ask something: amem ask "…".')
-    selection = filters(tag, since, until, path)
+    selection = filters(tag, since, until, path, created)
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
         answer = workspace.ask(question, limit=limit, budget=budget, filters=selection)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary, Progress
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.search import Filters
+    from amem_cli.terminal.hyperlinks import Hyperlinks
     from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
 
@@ -42,6 +44,12 @@ class Session:
         from amem_cli.settings import find_vault
 
         return find_vault(self.vault)
+
+    def hyperlinks(self) -> Hyperlinks:
+        """What makes links of the names of this vault's notes, if the terminal has links."""
+        from amem_cli.terminal.hyperlinks import Hyperlinks, has_hyperlinks
+
+        return Hyperlinks(self.root if has_hyperlinks(sys.stdout, os.environ) else None)
 
     @contextlib.contextmanager
     def workspace(self, *, sync: bool = True, **how: Any) -> Iterator[Workspace]:
@@ -193,6 +201,10 @@ SinceOption = Annotated[
 UntilOption = Annotated[
     str | None, Option(help="Only notes created on or before this day, in the same forms.")
 ]
+CreatedOption = Annotated[
+    str | None,
+    Option(help="Only notes created on this day or in this period, in the same forms."),
+]
 PathOption = Annotated[
     str, Option(help="Only notes in this folder or with a path like 'daily/2026-*'.")
 ]
@@ -206,11 +218,21 @@ PrivateOption = Annotated[
 ]
 
 
-def filters(tag: Sequence[str] | None, since: str | None, until: str | None, path: str) -> Filters:
-    """Which notes the four filter options select."""
+def filters(
+    tag: Sequence[str] | None,
+    since: str | None,
+    until: str | None,
+    path: str,
+    created: str | None = None,
+) -> Filters:
+    """Which notes the filter options select; `created` is both a `since` and an `until`."""
     from amem_cli.search.search import Filters
 
-    days = _day(since, "--since", last=False), _day(until, "--until", last=True)
+    if created is not None and (since is not None or until is not None):
+        raise UsageError("give --created, or --since and --until")
+    first, last = (since, until) if created is None else (created, created)
+    names = ("--since", "--until") if created is None else ("--created", "--created")
+    days = _day(first, names[0], last=False), _day(last, names[1], last=True)
     return Filters(tuple(tag or ()), *days, path)
 
 
@@ -231,7 +253,7 @@ def _day(text: str | None, option: str, *, last: bool) -> datetime | None:
 
 
 def moment(text: str | None, option: str) -> datetime | None:
-    """A date, with or without a time, given as an option."""
+    """A date, with or without a time, given as an option; of a period the first day."""
     if text is None:
         return None
     from amem_cli.language.dates import parse_moment
@@ -239,9 +261,7 @@ def moment(text: str | None, option: str) -> datetime | None:
     try:
         return parse_moment(text)
     except ValueError:
-        raise UsageError(
-            f"{option} {text!r} is not a date", hint="Write it as 2026-03-02 or 2026-03-02T15:00."
-        ) from None
+        return _day(text, option, last=False)
 
 
 def named_or_picked(

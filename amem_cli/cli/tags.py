@@ -70,7 +70,9 @@ def rename(
 @tags.command()
 def merge(
     context: typer.Context,
-    tag: Annotated[list[str], Argument(help="The tags, the one that stays last.", metavar="TAG...")],
+    tag: Annotated[
+        list[str], Argument(help="The tags, the one that stays last.", metavar="TAG...")
+    ],
 ) -> None:
     """Make several tags one; the last of them, new or not, is the one that stays.
 

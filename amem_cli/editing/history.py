@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from amem_cli.errors import NotFoundError
 from amem_cli.index.records import with_key
-from amem_cli.journal.events import Event
+from amem_cli.journal.events import REMOVING, Event
 from amem_cli.journal.provenance import undone_events
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
+
+
+# So many of the newest events are read first; mostly, the last change is among them.
+_NEWEST = 200
+# What a person did by one command, or a run of the memory process, has these events at its root.
+_ROOTS = ("process", "edit", "move", *REMOVING)
+_NO_CHANGE = ("process", "undo", "release", "baseline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,66 @@ def history(index: MemoryIndex, note: str, *, limit: int) -> list[HistoryEntry]:
         events = events[-limit:]
     else:
         events = index.events.read(limit=limit)
+    return _entries(index, events, note)
+
+
+def event_named(index: MemoryIndex, prefix: str) -> Event:
+    """The event with this id, or the only one whose id begins so.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+    """
+    same = index.events.find(prefix) if prefix else []
+    same = [event for event in same if event.id == prefix] or same
+    if len(same) == 1:
+        return same[0]
+    if not same:
+        raise NotFoundError(f"no event {prefix!r}", hint="`amem history` shows their ids.")
+    some = ", ".join(f"{event.id} ({f'{event.kind} {event.path}'.rstrip()})" for event in same)
+    raise NotFoundError(f"more than one event begins with {prefix!r}", hint=f"Such as {some}.")
+
+
+def last_change(index: MemoryIndex) -> list[HistoryEntry]:
+    """The newest change that counts still, with what it caused; empty if there is none.
+
+    By undoing the first of these events all are undone. What was edited by hand, what was undone,
+    and what an undo did, is no change in this sense.
+    """
+    limit = _NEWEST
+    while True:
+        events = index.events.read(limit=limit)
+        # An `undo` is newer than what it undoes, so it is among the events read.
+        undone = undone_events(events)
+        for event in reversed(events):
+            root = _root(index, event)
+            if not _counts(event, undone) or root.kind == "undo" or root.id in undone:
+                continue
+            caused = index.events.caused_by(root.id) if root.kind in _ROOTS else []
+            later = [each for each in caused if _counts(each, undone)]
+            return _entries(index, [root, *later])
+        if len(events) < limit:
+            return []
+        limit *= 10
+
+
+def _root(index: MemoryIndex, event: Event) -> Event:
+    """The event by whose undo this one is undone; itself, if a person decided on it alone."""
+    if not event.cause or event.review:
+        return event
+    causes = index.events.find(event.cause)
+    cause = next((each for each in causes if each.id == event.cause), event)
+    return cause if cause.kind in (*_ROOTS, "undo") else event
+
+
+def _counts(event: Event, undone: dict[str, str]) -> bool:
+    """Whether an event changed anything, and was not undone."""
+    if event.kind in _NO_CHANGE or event.id in undone:
+        return False
+    is_change = event.changes or event.splice or event.links_before or event.suggested
+    return bool(is_change) or event.kind in REMOVING
+
+
+def _entries(index: MemoryIndex, events: Sequence[Event], note: str = "") -> list[HistoryEntry]:
     titles = {summary.key: summary.title for summary in index.notes.summaries()}
     undone: dict[str, str] = {}
     # Of each whole history: the `undo` of an event may be beyond the limit.

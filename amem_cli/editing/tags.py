@@ -100,9 +100,7 @@ def _known(ports: VaultPorts, text: str) -> str:
 class _Retagging:
     """One change of all notes with one of the `sources`, under the write lock."""
 
-    def __init__(
-        self, ports: VaultPorts, sources: Sequence[str], target: str, reason: str
-    ) -> None:
+    def __init__(self, ports: VaultPorts, sources: Sequence[str], target: str, reason: str) -> None:
         self._ports, self._target = ports, target
         self._reason = f"{reason} {'to' if len(sources) == 1 else 'into'} #{target}"
         # The innermost first.

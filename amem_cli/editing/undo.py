@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from typing import Any
 
+from amem_cli.editing.history import event_named
 from amem_cli.editing.move import move_to
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
@@ -86,7 +87,7 @@ def undo(
         NotFoundError, SettingsError: nothing was changed.
     """
     with ports.changes.locked():
-        event = _event(ports, prefix)
+        event = event_named(ports.index, prefix)
         if undone := _undone_by(ports, event):
             raise SettingsError(
                 f"event {event.id} was taken back already",
@@ -174,7 +175,7 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
 def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:
     # An id begins with zeros until the year 2540; no date does.
     if since.startswith("00"):
-        first = _event(ports, since).id
+        first = event_named(ports.index, since).id
         return lambda event: event.id >= first
     now = ports.clock.now()
     try:
@@ -198,15 +199,6 @@ def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:
         return (then if then.tzinfo else then.replace(tzinfo=start.tzinfo)) >= start
 
     return is_since
-
-
-def _event(ports: VaultPorts, prefix: str) -> Event:
-    same = ports.index.events.find(prefix) if prefix else []
-    same = [event for event in same if event.id == prefix] or same
-    if len(same) != 1:
-        what = "more than one event" if same else "no event"
-        raise NotFoundError(f"{what} {prefix!r}", hint="`amem history` shows their ids.")
-    return same[0]
 
 
 def _undone_by(ports: VaultPorts, event: Event) -> str:
@@ -375,6 +367,13 @@ class _Drafts:
             path = self._paths[record.target]
             if path is not None:
                 targets[record.text] = path
+        # A note without an id is known by the path that its links followed it to.
+        for event in filter(follows_a_note, reversed(history)):
+            for change in (each for each in event.changes if each.field == "links"):
+                new = [text for text in change.after if text not in change.before]
+                gone = (text for text in change.before if text not in change.after)
+                if len(new) == 1 and (now := targets.get(new[0])) is not None:
+                    targets.update((text, now) for text in gone if text not in targets)
         return targets
 
     def _written(self, text: str, source: str, targets: Mapping[str, str]) -> str:

@@ -296,8 +296,9 @@ def text_before(raw: bytes, splice: Splice) -> bytes | None:
 
 def follows_a_note(event: Event) -> bool:
     """Whether an event only gives links the new name of the note that they lead to."""
-    # A model's reason may begin with any word.
-    return event.kind == "link" and not event.model and event.reason.startswith(FOLLOWS)
+    # A model's reason may begin with any word, and a person's.
+    is_made_so = event.kind == "link" or (event.kind == "edit" and bool(event.cause))
+    return is_made_so and not event.model and event.reason.startswith(FOLLOWS)
 
 
 def exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:

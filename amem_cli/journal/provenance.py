@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.journal.events import Change, Event, LinkRecord, follows_a_note
 from amem_cli.markdown.links import parse_link
 from amem_cli.notes.note import LIST_FIELDS
 
@@ -210,7 +210,8 @@ def _obstacle(
             if _comparable(other.before, same) != value:
                 return Obstacle(change.field)
             value = _comparable(other.after, same)
-            if event.id in skipped:
+            # Links that only follow renamed notes are as they were.
+            if event.id in skipped or (follows_a_note(event) and not _touched(other, same)):
                 continue
             if event.by == "person":
                 return Obstacle(change.field)

@@ -10,18 +10,21 @@ from amem_cli.terminal.output import Styled, plural
 
 if TYPE_CHECKING:
     from amem_cli.search.suggestions import OpenLink
+    from amem_cli.terminal.hyperlinks import Hyperlinks
     from amem_cli.terminal.output import Console
 
 _LONGEST_BEGINNING = 160
 
 
-def show_link(console: Console, link: OpenLink, *, beginnings: Mapping[str, str]) -> None:
+def show_link(
+    console: Console, link: OpenLink, hyperlinks: Hyperlinks, *, beginnings: Mapping[str, str]
+) -> None:
     """One link, with what its two notes say.
 
     Args:
         beginnings: of the texts of notes without a context, by path.
     """
-    _show_ends(console, link)
+    _show_ends(console, link, hyperlinks)
     for note in (link.source, link.target):
         about = on_one_line(note.context or beginnings.get(note.path, ""))[:_LONGEST_BEGINNING]
         if about:
@@ -29,22 +32,27 @@ def show_link(console: Console, link: OpenLink, *, beginnings: Mapping[str, str]
     console.print(Styled("  ", (link.reason, "italic")))
 
 
-def _show_ends(console: Console, link: OpenLink) -> None:
-    source, target = on_one_line(link.source.title), on_one_line(link.target.title)
+def _show_ends(console: Console, link: OpenLink, hyperlinks: Hyperlinks) -> None:
+    source, target = (
+        (on_one_line(note.title), hyperlinks.to(note.path, "bold"))
+        for note in (link.source, link.target)
+    )
     arrow = " ⇢ " if link.suggested else " → "
     relation = on_one_line(link.relation).replace("_", " ")
     what = f"  {relation}, {link.strength:.2f}"
-    console.print(Styled((source, "bold"), (arrow, "cyan"), (target, "bold"), (what, "magenta")))
+    console.print(Styled(source, (arrow, "cyan"), target, (what, "magenta")))
 
 
-def show_links(console: Console, links: Sequence[OpenLink], *, left_out: int) -> None:
+def show_links(
+    console: Console, links: Sequence[OpenLink], hyperlinks: Hyperlinks, *, left_out: int
+) -> None:
     """All that wait, those that amem made first."""
     for heading, suggested in (("made by amem", False), ("suggested", True)):
         chosen = [link for link in links if link.suggested is suggested]
         if chosen:
             console.print(Styled((heading, "bold cyan")))
         for link in chosen:
-            _show_ends(console, link)
+            _show_ends(console, link, hyperlinks)
             if link.reason:
                 console.print(Styled("    ", link.reason))
     if not links:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import ChangedLink, Outcome
     from amem_cli.search.read import LinkView, NoteView
     from amem_cli.search.search import Hit
+    from amem_cli.terminal.hyperlinks import Hyperlinks
     from amem_cli.terminal.output import Console
     from amem_cli.workspace.queries import SearchResult
 
@@ -25,7 +26,9 @@ _LINKED_SHOWN = 3
 _NEAREST_SHOWN = 3
 
 
-def show_hits(console: Console, result: SearchResult, *, all_linked: bool = False) -> None:
+def show_hits(
+    console: Console, result: SearchResult, hyperlinks: Hyperlinks, *, all_linked: bool = False
+) -> None:
     """Hits, best first, then those that are not close and what links brought in, a line each.
 
     Args:
@@ -35,7 +38,7 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
     if result.problem:
         console.print(Styled((result.problem, "yellow")))
         for hit in hits[:_NEAREST_SHOWN]:
-            _show_nearest(console, hit, "")
+            _show_nearest(console, hit, "", hyperlinks)
         return
     titles: dict[str | None, str] = {hit.note.key: hit.note.title for hit in hits}
     close = {hit.note.key for hit in hits if hit.close}
@@ -49,7 +52,8 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
             weak.append(hit)
             continue
         score = (f"{hit.score:.2f}  ", "green"), ("↳ " if supersedes else "", "cyan")
-        console.print(Styled(*score, (hit.note.title, "bold"), (f"  {hit.note.path}", "dim")))
+        title = (hit.note.title, hyperlinks.to(hit.note.path, "bold"))
+        console.print(Styled(*score, title, (f"  {hit.note.path}", "dim")))
         if supersedes:
             console.print(
                 Styled("      ", (f"supersedes “{titles.get(hit.via, hit.via)}”", "cyan"))
@@ -62,20 +66,22 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
     if weak:
         console.print(Styled(("not close:", "dim")))
     for hit in weak:
-        _show_nearest(console, hit, "dim")
+        _show_nearest(console, hit, "dim", hyperlinks)
     shown = linked if all_linked else [hit for hit in linked if hit.via in close][:_LINKED_SHOWN]
     for hit in shown:
         why = f"  linked with “{titles.get(hit.via, hit.via)}”"
-        console.print(Styled(("↳ ", "cyan"), hit.note.title, (why, "cyan")))
+        title = (hit.note.title, hyperlinks.to(hit.note.path))
+        console.print(Styled(("↳ ", "cyan"), title, (why, "cyan")))
     if len(shown) < len(linked):
         more = f"↳ {len(linked) - len(shown)} more linked: --neighbors shows them"
         console.print(Styled((more, "dim")))
 
 
-def _show_nearest(console: Console, hit: Hit, style: str) -> None:
+def _show_nearest(console: Console, hit: Hit, style: str, hyperlinks: Hyperlinks) -> None:
     """A hit that is not close, on one line."""
     nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
-    console.print(Styled(nearest, (hit.note.title, style), (f"  {hit.note.path}", "dim")))
+    title = (hit.note.title, hyperlinks.to(hit.note.path, style))
+    console.print(Styled(nearest, title, (f"  {hit.note.path}", "dim")))
     show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
 
 
@@ -272,10 +278,10 @@ def link_words(link: LinkRecord) -> str:
     return f"  {link.relation} {link.strength:.2g}{reason}"
 
 
-def show_note(console: Console, view: NoteView) -> None:
+def show_note(console: Console, view: NoteView, hyperlinks: Hyperlinks) -> None:
     """Metadata, text, and links in both directions with their reasons."""
     summary = view.summary
-    console.print(Styled((summary.title, "bold")))
+    console.print(Styled((summary.title, hyperlinks.to(summary.path, "bold"))))
     place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
     console.print(Styled((place, "dim")))
     show_supersession(console, view.supersession.superseded_by, view.supersession.contradicted_by)
@@ -296,7 +302,8 @@ def show_note(console: Console, view: NoteView) -> None:
         pairs.setdefault(link.path, []).append(link)
     for pair in pairs.values():
         arrow = "↔" if len(pair) > 1 else "→" if pair[0].outgoing else "←"
-        parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), (pair[0].title, "bold")]
+        title = (pair[0].title, hyperlinks.to(pair[0].path, "bold"))
+        parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), title]
         shown: list[tuple[str, str]] = []
         for record in (link.record for link in pair if link.record is not None):
             by = " by amem" if record.by == "machine" else ""
@@ -311,9 +318,8 @@ def show_note(console: Console, view: NoteView) -> None:
     for each in view.suggested:
         other = each.other(summary.path)
         arrow = "⇢ " if other is each.target else "⇠ "
-        console.print(
-            Styled((arrow, "cyan"), (on_one_line(other.title), "bold"), f"  {each.reason}")
-        )
+        title = (on_one_line(other.title), hyperlinks.to(other.path, "bold"))
+        console.print(Styled((arrow, "cyan"), title, f"  {each.reason}"))
 
 
 _MAX_LOOKED_AT = 3

@@ -82,11 +82,16 @@ class Output:
         """Print result text without styling."""
         sys.stdout.write(_encodable(printable(text), sys.stdout.encoding) + "\n")
 
-    def row(self, *parts: str) -> None:
-        """Print parts of result text on one line, each in its place also from right to left."""
-        texts = [printable(part).replace("\n", " ") for part in parts]
+    def row(self, *parts: Part) -> None:
+        """Print parts of result text on one line, each in its place also from right to left.
+
+        Of their styles, a link alone is shown.
+        """
+        pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+        texts = [printable(text).replace("\n", " ") for text, _ in pairs]
         if _is_terminal(sys.stdout):
-            texts = [isolated(text) for text in texts]
+            styles = (style for _, style in pairs)
+            texts = list(map(_linked, map(isolated, texts), styles))
         sys.stdout.write(_encodable("".join(texts), sys.stdout.encoding) + "\n")
 
     def notice(self, text: str) -> None:
@@ -164,6 +169,12 @@ class Output:
             # It may be about to show what must not stay.
             timer.join()
             status.stop()
+
+
+def _linked(text: str, style: str) -> str:
+    """A text as the terminal's link that its style names; for a link, rich is too slow to load."""
+    address = style.partition("link ")[2]
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\" if address else text
 
 
 def _print_error(text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import select
 import shutil
 import subprocess
@@ -116,6 +115,8 @@ def test_completing_writes_nothing(amem: Program, vault: Path) -> None:
 
 def typed(shell: list[str], lines: list[str], keys: str, expected: str, folder: Path) -> str:
     """What a shell on a terminal shows once it was told some lines, then keys were pressed."""
+    import pty
+
     leader, follower = pty.openpty()
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(TOP), "TERM": "xterm"}

@@ -1,0 +1,78 @@
+"""`amem undo` without an event takes back the last change, after asking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Program
+from tests.terminal import at_terminal, plain
+from tests.vaults import tree_hashes, write_note
+
+
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    for name in ("a", "b"):
+        write_note(amem.folder, f"{name}.md", f"---\ntags: [{name}]\n---\nThe note {name}.\n")
+    assert amem("init", ".", "--adopt").code == 0
+    return amem.folder
+
+
+def notes(vault: Path) -> dict[str, str]:
+    files = tree_hashes(vault).items()
+    return {path: sha for path, sha in files if not path.startswith(".trash")}
+
+
+def test_repeated_it_goes_back_step_by_step(amem: Program, vault: Path) -> None:
+    states = [notes(vault)]
+    for command in (
+        ("update", "a", "--add-tag", "new", "--no-wait"),
+        ("link", "a", "b"),
+        ("mv", "b", "sub/c"),
+        ("tags", "rename", "new", "newer"),
+        ("rm", "a"),
+    ):
+        assert amem(*command).code == 0
+        states.append(notes(vault))
+    for state in reversed(states[:-1]):
+        assert amem("undo", "--yes").code == 0
+        assert notes(vault) == state
+    ended = amem("undo", "--yes")
+    assert (ended.code, notes(vault)) == (1, states[0])
+    assert "no change to take back" in ended.err
+
+
+def test_a_run_of_the_memory_process_is_one_change(amem: Program, vault: Path) -> None:
+    text = "The vacuum of the table waits for replicas that hold old snapshots."
+    assert amem("add", text, "--title", "Vacuum", "--no-wait").code == 0
+    before = (vault / "notes/Vacuum.md").read_bytes()
+    assert amem("evolve").code == 0
+    assert (vault / "notes/Vacuum.md").read_bytes() != before
+    assert amem("undo", "-y").code == 0
+    assert (vault / "notes/Vacuum.md").read_bytes() == before
+    refused = amem("undo", "-y")
+    assert refused.code == 3 and "amem rm notes/Vacuum.md" in refused.err
+    assert (vault / "notes/Vacuum.md").read_bytes() == before
+
+
+def test_it_asks_and_enter_is_no(amem: Program, vault: Path) -> None:
+    assert amem("update", "a", "--add-tag", "new", "--no-wait").code == 0
+    after = tree_hashes(vault)
+    refused = amem("undo")
+    assert refused.code == 2 and "amem undo --yes" in refused.err
+    variables = {"AMEM_VAULT": str(vault), "AMEM_LLM_BACKEND": "none"}
+    code, shown = at_terminal(vault, ["undo"], [("[y/N]", "\r")], **variables)
+    assert code == 1 and "+ new" in plain(shown) and tree_hashes(vault) == after
+    code, shown = at_terminal(vault, ["undo"], [("[y/N]", "y")], **variables)
+    assert code == 0 and "took back the change of" in plain(shown)
+    assert tree_hashes(vault) != after
+
+
+def test_an_ambiguous_id_names_the_events(amem: Program, vault: Path) -> None:
+    for tag in ("one", "two"):
+        assert amem("update", "a", "--add-tag", tag, "--no-wait").code == 0
+    events = [each["id"] for each in amem("history", "--json").json]
+    refused = amem("undo", events[0][:4])
+    assert refused.code == 1 and all(event in refused.err for event in events)
+    assert "edit a.md" in refused.err
