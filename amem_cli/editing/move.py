@@ -5,14 +5,22 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from amem_cli.editing.property_links import links_in_other_properties, redirected_properties
 from amem_cli.errors import AmemError, UsageError
-from amem_cli.index.draft import NoteDraft, new_event
+from amem_cli.index.draft import NoteDraft, change_of, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, text_hash
-from amem_cli.journal.events import FOLLOWS, Change, Event, LinkRecord, NoteWrite
+from amem_cli.journal.events import (
+    FOLLOWS,
+    Change,
+    Event,
+    LinkRecord,
+    NoteWrite,
+    exactly_before,
+)
 from amem_cli.markdown.links import (
     WikiLink,
     destination,
@@ -30,7 +38,7 @@ from amem_cli.notes.names import (
     shortest_target,
     with_suffix,
 )
-from amem_cli.notes.note import body_bytes, parse_note
+from amem_cli.notes.note import OWNED_FIELDS, body_bytes, parse_note
 from amem_cli.system.names import folded
 
 _ATTEMPTS = 1_000
@@ -151,11 +159,13 @@ def move_to(
     root: Event,
     title: str = "",
     editor: OpenInEditor = _NOT_OPEN,
+    former: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Moved:
     """Move a note to a free path under the write lock, recorded by `root` with its change of path.
 
     Args:
         title: the new `title` property; empty leaves it.
+        former: what notes become byte for byte, by their paths now, if they change at all.
     """
     way = _LinksAfterMove(ports, note, path, title)
     changes = (Change("path", note.path, path), Change("title", note.title, title))
@@ -171,8 +181,11 @@ def move_to(
             left.append(f"{source} still links to {note.path}: {error.message}")
             continue
         if draft is not None:
+            way.restore(draft, former.get(source), root)
             drafts.append(draft)
     own = None if note.path in editor.texts else way.moved(root)
+    if own is not None:
+        way.restore(own, former.get(note.path), root)
     texts = {source: way.text_after(source, text) for source, text in editor.texts.items()}
     changed = {source: text for source, text in texts.items() if text != editor.texts[source]}
     names = (note.path, path) if own is None else None
@@ -196,6 +209,18 @@ def move_to(
     refresh(ports, [path, *(draft.path for draft in drafts)])
     followed = (*(draft.path for draft in drafts), *(each for each in changed if each != note.path))
     return Moved(note.path, path, followed, tuple(left), root.id)
+
+
+def before_move(ports: VaultPorts, event: Event) -> dict[str, bytes]:
+    """The bytes before a move of the notes whose links followed it, if nobody edited them since."""
+    former: dict[str, bytes | None] = {}
+    for each in reversed(ports.index.events.caused_by(event.id)):
+        if each.path not in former:
+            present = ports.vault.has(each.path)
+            former[each.path] = ports.vault.read(each.path).raw if present else None
+        raw = former[each.path]
+        former[each.path] = None if raw is None else exactly_before(raw, each.splice)
+    return {path: raw for path, raw in former.items() if raw is not None}
 
 
 def processed(ports: VaultPorts, draft: NoteDraft) -> str:
@@ -245,6 +270,16 @@ class _LinksAfterMove:
             raw = edit_header(draft.raw, {"title": self._title}, self._ports.names)
             draft.restore(raw, self._event("edit", root), ())
         return draft
+
+    def restore(self, draft: NoteDraft, former: bytes | None, root: Event) -> None:
+        """Write a note's links as they were written before, rather than as amem writes them."""
+        if former is None or former == draft.raw:
+            return
+        before = parse_note(draft.path, former, self._ports.names)
+        values = {name: getattr(before, name) or "" for name in OWNED_FIELDS}
+        changes = (change_of(draft.note, name, value) for name, value in values.items())
+        changed = tuple(each for each in changes if each.before != each.after)
+        draft.restore(former, self._event("edit", root), changed)
 
     def followed(self, source: str, root: Event) -> NoteDraft | None:
         """Another note with its links; None if they lead where they led."""

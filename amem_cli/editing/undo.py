@@ -11,7 +11,7 @@ from datetime import datetime, time
 from typing import Any
 
 from amem_cli.editing.history import event_named
-from amem_cli.editing.move import move_to
+from amem_cli.editing.move import before_move, move_to
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event
@@ -137,7 +137,8 @@ def _moved_back(ports: VaultPorts, event: Event) -> Undone:
     # Without an id the events of a note are found by their path.
     path = change.before if event.note else event.path
     title = renamed.before if renamed is not None and renamed.after == note.title else ""
-    moved = move_to(ports, note, change.before, replace(root, path=path), title)
+    former = before_move(ports, event)
+    moved = move_to(ports, note, change.before, replace(root, path=path), title, former=former)
     return Undone((event,), (moved.path, *moved.followed), moved.left, root.id)
 
 

@@ -42,6 +42,31 @@ def test_links_of_every_kind_follow_and_an_undo_brings_all_back(amem: Program) -
     assert tree_hashes(vault) == before
 
 
+def test_an_undo_brings_back_how_links_were_written(amem: Program) -> None:
+    vault = amem.folder / "v"
+    vault.mkdir()
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(vault)
+    write_note(vault, "Walrus.md", "---\nup: '[[Walrus]]' # me\n---\nTusks.\n")
+    write_note(vault, "id.md", "---\nid: '7'\nlinks: ['[[Walrus]]', \"[[x]]\"]\n---\nI.\n")
+    write_note(vault, "no id.md", "---\nlinks:\n- '[[Walrus]]' # mine\n---\nNo.\n")
+    write_note(vault, "edited.md", "---\nlinks:\n- '[[Walrus]]'\nup: '[[Walrus]]'\n---\nOld.\n")
+    before = tree_hashes(vault)
+    moved = amem("mv", "Walrus", "sea/Cow", "--json").json
+    assert moved["followed"] == ["edited.md", "id.md", "no id.md"]
+    edited = vault / "edited.md"
+    edited.write_text(edited.read_text().replace("Old.", "New [[Cow]]."))
+    assert amem("undo", moved["event"]).code == 0
+    after = tree_hashes(vault)
+    assert {path for path in before if after.get(path) != before[path]} == {"edited.md"}
+    text = edited.read_text()
+    assert "New [[Walrus]]." in text and "[[Cow]]" not in text
+    assert amem("show", "no id", "--json").json["links"][0]["path"] == "Walrus.md"
+    assert amem("update", "no id", "--add-tag", "x", "--no-wait").code == 0
+    assert amem("undo", "--yes").code == 0
+    assert tree_hashes(vault) == after
+
+
 def test_a_name_that_cannot_be_is_refused(amem: Program) -> None:
     vault = amem.folder / "v"
     vault.mkdir()
