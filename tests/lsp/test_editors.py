@@ -1,4 +1,4 @@
-"""Neovim and Emacs, with the lines of docs/editors.md, on a real vault."""
+"""Neovim and Emacs with the lines of docs/editors.md, and VS Code's libraries, on a real vault."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from amem_cli.index.sync import synchronise
 from tests.conftest import Program
 from tests.documents import TOP
-from tests.outside_tools import missing, program
-from tests.vaults import write_note
+from tests.memory.test_suggestions import suggest
+from tests.outside_tools import NODE_FOLDER, missing, node_package, program
+from tests.vaults import open_vault, write_note
 
 pytestmark = pytest.mark.slow
 
@@ -163,3 +165,49 @@ def test_emacs_links_and_renames(amem: Program, vault: Path, home: Path) -> None
     (home / "test.el").write_text(EMACS, encoding="utf-8")
     line = [emacs, "--batch", "-l", str(home / "init.el"), "-l", str(home / "test.el")]
     check(run(amem, home, *line), vault)
+
+
+def test_vs_code_links_renames_and_accepts_a_suggestion(amem: Program, vault: Path) -> None:
+    """By the client that its extensions have, with the capabilities that it names."""
+    for name in ("protocol", "textdocument"):
+        node_package(f"vscode-languageserver-{name}")
+    header = '---\nid: "2026010210000{}"\ncontext: About tusks.\n---\n'
+    write_note(vault, "Walrus.md", f"{header.format(0)}# Walrus\n\nIt dives.\n")
+    write_note(vault, "other.md", f"{header.format(1)}The [[Walrus]] again.\n")
+    write_note(vault, "Ice.md", f"{header.format(2)}It melts.\n")
+    write_note(vault, "new.md", "漢 😀 See [[Wal\nNot [[Nowhere]].\n")
+    ports = open_vault(vault)
+    synchronise(ports)
+    suggest(ports, "Walrus.md", "Ice.md")
+    ports.index.close()
+
+    server = [sys.executable, "-m", "amem_cli", "--vault", str(vault), "lsp"]
+    done = subprocess.run(
+        [program("node"), str(NODE_FOLDER / "vscode_client.mjs"), str(vault), *server],
+        cwd=vault.parent,
+        env={**os.environ, **amem.environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout)
+    walrus, cow = ((vault / f"{name}.md").as_uri() for name in ("Walrus", "Sea cow"))
+    assert told["encoding"] == "utf-16"
+    assert any("[[Nowhere]] leads to no note" in each for each in told["broken"])
+    assert told["labels"][0] == "Walrus" and "About tusks." in told["documentation"]
+    assert told["completed"] == "漢 😀 See [[Walrus]]\nNot [[Nowhere]].\n"
+    assert told["hover"].startswith("**Walrus**") and told["definition"] == walrus
+    assert told["references"] == [(vault / f"{name}.md").as_uri() for name in ("new", "other")]
+    assert told["symbols"] == ["Walrus"] and "Walrus" in told["found"]
+    assert told["placeholder"] == "Walrus"
+    assert told["renamed"] == "漢 😀 See [[Sea cow]]\nNot [[Nowhere]].\n"
+    assert told["open"] == sorted([cow, (vault / "new.md").as_uri()])
+    assert told["mended"] == [] and told["told"] == [] and told["code"] == 0
+    assert any(title.startswith("Link to “Ice”") for title in told["actions"])
+    assert "The [[Sea cow]] again." in (vault / "other.md").read_text(encoding="utf-8")
+    assert "[[Ice]]" in (vault / "Sea cow.md").read_text(encoding="utf-8")
+    assert amem("links", "--json").json["suggested"] == []
