@@ -89,10 +89,12 @@ fuzz-native: install
 docs: install man
 	$(BIN)/python -m tests.command_reference > docs/cli.md
 
-# The terminal session of the README, typed and recorded anew.
+# The terminal session of the README and the one of Neovim, typed and recorded anew.
 session: install
 	$(BIN)/python -m tests.recorded_session > session.svg.new
 	mv session.svg.new docs/images/session.svg
+	$(BIN)/python -m tests.recorded_editor > session.svg.new
+	mv session.svg.new docs/images/neovim.svg
 
 man: install
 	$(BIN)/python -m tests.manual_pages

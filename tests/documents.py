@@ -94,3 +94,10 @@ def pages() -> list[Page]:
 
 def _whole_lines(text: str) -> list[str]:
     return text.replace("\\\n", " ").splitlines()
+
+
+def editor_configuration(editor: str) -> str:
+    """The lines that docs/editors.md gives for an editor."""
+    page = (TOP / "docs/editors.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition(f"**{editor}**")
+    return rest.split("```")[1].partition("\n")[2]

@@ -58,7 +58,7 @@ def _note_item(
         kind=_KINDS[name.kind],
         sort_text=order,
         # Editors filter by what was typed; a note that was found by meaning need not hold it.
-        filter_text=typed.target if name.kind == "meaning" else name.name,
+        filter_text=typed.target if name.kind == "meaning" else None,
         text_edit=lsp.TextEdit(
             range=document.positions.range(typed.start, typed.end),
             new_text=written if typed.closed else f"{written}]]",

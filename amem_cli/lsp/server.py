@@ -26,6 +26,8 @@ from amem_cli.system.wire import Wire
 from amem_cli.workspace.connection import Stopped
 
 if TYPE_CHECKING:
+    from pygls.workspace import TextDocument
+
     from amem_cli.lsp.upkeep import Upkeep
     from amem_cli.workspace.workspace import Workspace
     from amem_cli.workspace.writing_help import WritingHelp
@@ -199,10 +201,7 @@ class EditorServer:
     def _editor(self) -> Editor:
         """The editor as it is now; called in the thread that takes its messages."""
         workspace = self._protocol.workspace
-        opened = {
-            uri: (document.source, document.version)
-            for uri, document in workspace.text_documents.items()
-        }
+        opened = {uri: (each.source, each.version) for uri, each in self._documents.items()}
         return Editor(
             vault=self._vault,
             help=self._help,
@@ -216,6 +215,11 @@ class EditorServer:
             tell=self._tell,
             refresh=functools.partial(self._upkeep.soon, at_once=True),
         )
+
+    @property
+    def _documents(self) -> dict[str, TextDocument]:
+        """What is open, by the editor's own addresses; pygls' keys are without their escapes."""
+        return {each.uri: each for each in self._protocol.workspace.text_documents.values()}
 
     @property
     def _can_rename(self) -> bool:
@@ -279,7 +283,7 @@ class EditorServer:
         """Other notes changed, on which what is wrong with the open ones may depend."""
 
         def check_all() -> None:
-            for uri in [*self._protocol.workspace.text_documents]:
+            for uri in self._documents:
                 self._check(uri, 0.0)
 
         self._in_loop(check_all)
@@ -316,7 +320,7 @@ class EditorServer:
 
     def _publish_if_current(self, found: lsp.PublishDiagnosticsParams) -> None:
         # What was typed meanwhile is checked by itself.
-        document = self._protocol.workspace.text_documents.get(found.uri)
+        document = self._documents.get(found.uri)
         if document is not None and document.version == found.version:
             self._publish(found)
 

@@ -12,7 +12,7 @@ import pytest
 
 from amem_cli.index.sync import synchronise
 from tests.conftest import Program
-from tests.documents import TOP
+from tests.documents import TOP, editor_configuration
 from tests.memory.test_suggestions import suggest
 from tests.outside_tools import NODE_FOLDER, missing, node_package, program
 from tests.vaults import open_vault, write_note
@@ -90,13 +90,6 @@ EMACS = """
 """
 
 
-def lines_for(heading: str) -> str:
-    """The configuration that the page gives for an editor."""
-    page = (TOP / "docs/editors.md").read_text(encoding="utf-8")
-    _, _, rest = page.partition(f"**{heading}**")
-    return rest.split("```")[1].partition("\n")[2]
-
-
 @pytest.fixture
 def home(amem: Program, vault: Path) -> Path:
     """A home with the vault in `~/notes`, and `amem` where programs look for it."""
@@ -144,7 +137,7 @@ def check(told: dict[str, object], vault: Path) -> None:
 
 def test_neovim_links_renames_and_organises(amem: Program, vault: Path, home: Path) -> None:
     nvim = program("nvim")
-    (home / "init.lua").write_text(lines_for("Neovim 0.7 to 0.10"), encoding="utf-8")
+    (home / "init.lua").write_text(editor_configuration("Neovim 0.7 to 0.10"), encoding="utf-8")
     (home / "test.lua").write_text(NEOVIM, encoding="utf-8")
     line = [nvim, "--headless", "-n", "-i", "NONE", "-u", str(home / "init.lua")]
     told = run(amem, home, *line, "-c", f"luafile {home / 'test.lua'}", "-c", "cquit")
@@ -161,7 +154,7 @@ def test_emacs_links_and_renames(amem: Program, vault: Path, home: Path) -> None
         line = [emacs, "--batch", "-l", "package", "--eval", wanted]
         if subprocess.run(line, capture_output=True, check=False).returncode:
             missing(f"{feature} for Emacs")
-    (home / "init.el").write_text(lines_for("Emacs"), encoding="utf-8")
+    (home / "init.el").write_text(editor_configuration("Emacs"), encoding="utf-8")
     (home / "test.el").write_text(EMACS, encoding="utf-8")
     line = [emacs, "--batch", "-l", str(home / "init.el"), "-l", str(home / "test.el")]
     check(run(amem, home, *line), vault)
@@ -211,3 +204,15 @@ def test_vs_code_links_renames_and_accepts_a_suggestion(amem: Program, vault: Pa
     assert "The [[Sea cow]] again." in (vault / "other.md").read_text(encoding="utf-8")
     assert "[[Ice]]" in (vault / "Sea cow.md").read_text(encoding="utf-8")
     assert amem("links", "--json").json["suggested"] == []
+
+
+@pytest.mark.models
+def test_neovim_can_be_recorded_anew() -> None:
+    from tests import recorded_editor
+    from tests.recorded_session import drawing
+
+    drawn = drawing(recorded_editor.record())
+    page = (TOP / "docs/images/neovim.svg").read_text(encoding="utf-8")
+    for what, _, expected, _ in recorded_editor.STEPS:
+        assert what in drawn and what in page
+        assert expected in drawn and expected in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from lsprotocol import types as lsp
 
 from amem_cli.index.sync import synchronise
 from tests.conftest import Program
-from tests.lsp.editors import editing
+from tests.lsp.editors import TextEditor, editing
 from tests.memory.test_suggestions import suggest
 from tests.vaults import open_vault, write_note
 
@@ -146,3 +147,32 @@ def test_hints_tell_relation_and_strength_if_they_are_wanted(amem: Program, link
             params = lsp.InlayHintParams(editor.identity("Dough.md"), whole)
             found = editor.ask("text_document_inlay_hint", params)
             assert [each.label for each in found] == labels
+
+
+def test_a_note_is_served_whatever_its_name_needs_in_an_address(amem: Program, vault: Path) -> None:
+    names = ("My 50% note.md", "Übung 漢 😀.md", "sub folder/It's (a+b), & c.md")
+    write_note(vault, "Walrus.md", "It dives.\n")
+    for name in names:
+        write_note(vault, name, "On disk.\n")
+    with editing(amem, vault) as editor:
+        for name in names:
+            editor.begin(name, "Typed: [[Walr and [[Nowhere]]. [[Walrus]]\n")
+            assert editor.complete(name, "[[Walr")[0].label == "Walrus"
+            editor.until_said(name, "[[Nowhere]]")
+            assert editor.hover(name, "[[Walrus").startswith("**Walrus**")
+            editor.type(name, "Typed: [[Walrus]]\n")
+            editor.until(partial(_is_right, editor, name))
+        stem = "My 51% note"
+        editor.rename("My 50% note.md", "Typed: [[Wal", "Sea cow")
+        for name in names:
+            assert editor.texts[name] == "Typed: [[Sea cow]]\n"
+            assert (vault / name).read_text(encoding="utf-8") == "On disk.\n"
+        editor.open("Sea cow.md")
+        editor.type("Sea cow.md", f"# It\n\nSee [[{stem.replace('1', '0')}]].\n")
+        editor.rename("Sea cow.md", "See [[My", stem)
+        assert editor.texts["Sea cow.md"] == f"# It\n\nSee [[{stem}]].\n"
+        assert editor.texts[f"{stem}.md"] == "Typed: [[Sea cow]]\n"
+
+
+def _is_right(editor: TextEditor, path: str) -> bool:
+    return not editor.diagnostics(path)
