@@ -15,6 +15,7 @@ import yaml
 from amem_cli.data import table
 from amem_cli.markdown.links import find_links
 from amem_cli.settings import Settings, load_settings
+from tests.bases import check_base
 
 TEMPLATE = Path(__file__).parent.parent / "vault_template"
 NOTES = sorted((TEMPLATE / "notes").glob("*.md"))
@@ -100,8 +101,9 @@ def test_the_page_on_searching_is_no_answer_to_its_own_examples() -> None:
     assert set(re.findall(r'amem (?:add|search|ask) "([^"]*)"', body)) == {"…"}
 
 
-def test_the_note_template_can_not_be_taken_for_a_memory() -> None:
-    properties, _ = parts(TEMPLATE / "templates" / "Note.md")
+@pytest.mark.parametrize("name", ["Note", "Daily"])
+def test_a_template_can_not_be_taken_for_a_memory(name: str) -> None:
+    properties, _ = parts(TEMPLATE / "templates" / f"{name}.md")
     assert "id" not in properties
     with pytest.raises(ValueError, match="isoformat"):
         datetime.fromisoformat(properties["created"])
@@ -110,11 +112,13 @@ def test_the_note_template_can_not_be_taken_for_a_memory() -> None:
 def test_the_base_shows_the_notes_that_have_an_id() -> None:
     base = yaml.safe_load((TEMPLATE / "Memories.base").read_text(encoding="utf-8"))
     assert 'file.hasProperty("id")' in base["filters"]["and"]
-    by_name, by_date = base["views"]
+    by_name, by_date, alone = base["views"]
     columns = ["file.name", "note.created", "note.tags", "note.keywords", "note.context"]
     assert by_name["type"] == by_date["type"] == "table"
     assert by_name["order"] == columns
     assert by_date["sort"] == [{"property": "note.created", "direction": "DESC"}]
+    assert alone["filters"] == {"and": ["file.links.isEmpty()", "file.backlinks.isEmpty()"]}
+    check_base(base)
 
 
 def test_obsidian_knows_the_types_of_the_properties() -> None:
@@ -131,13 +135,18 @@ def test_obsidian_knows_the_types_of_the_properties() -> None:
 
 def test_obsidian_is_set_up_without_anything_personal() -> None:
     names = {path.name for path in (TEMPLATE / ".obsidian").iterdir()}
-    assert names == {"app.json", "core-plugins.json", "graph.json", "templates.json", "types.json"}
+    of_plugins = {f"{name}.json" for name in ("core-plugins", "daily-notes", "graph", "templates")}
+    assert names == {"app.json", "types.json", *of_plugins}
     app = obsidian_file("app.json")
     assert app["newFileFolderPath"] == "notes"
     assert app["useMarkdownLinks"] is False
     plugins = obsidian_file("core-plugins.json")
     assert plugins["bases"] and plugins["templates"] and plugins["graph"]
     assert (TEMPLATE / obsidian_file("templates.json")["folder"]).is_dir()
+    daily = obsidian_file("daily-notes.json")
+    assert plugins["daily-notes"] and (TEMPLATE / f"{daily['template']}.md").is_file()
+    # amem takes the day of such a note from its name.
+    assert daily["format"] == "YYYY-MM-DD"
 
 
 def test_every_tag_has_a_colour_in_the_graph() -> None:
@@ -174,6 +183,8 @@ def test_the_settings_are_the_built_in_ones(tmp_path: Path) -> None:
         ".amem/index.db.corrupt",
         ".amem/intents/",
         ".amem-1a2b3c4d-2f-0a.tmp",
+        "amem.base",
+        ".obsidian/snippets/amem.css",
         ".obsidian/workspace.json",
         ".obsidian/workspace-mobile.json",
         ".trash/",
@@ -190,6 +201,7 @@ def test_git_ignores_what_can_be_made_again(path: str) -> None:
         ".amem/devices/1a2b3c4d.json",
         ".amem/journal/laptop-2026-03.jsonl",
         ".obsidian/types.json",
+        "Memories.base",
     ],
 )
 def test_git_keeps_settings_and_journal(path: str) -> None:

@@ -1,0 +1,1 @@
+"""What amem knows of a vault, in files that Obsidian reads without a plugin."""

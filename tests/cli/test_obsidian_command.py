@@ -1,0 +1,180 @@
+"""`amem obsidian`: files that Obsidian reads show what only amem knows, and go away again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.bases import check_base
+from tests.browser import chromium
+from tests.conftest import Program
+from tests.memory.test_suggestions import suggest
+from tests.outside_tools import node
+from tests.vaults import open_vault, tree_hashes, write_note
+
+OLD = "Old (a+b) [draft], it's 50% 漢 😀"
+STYLES = """({ css, elements }) => {
+  document.head.append(Object.assign(document.createElement('style'), { textContent: css }));
+  return elements.map(([name, attribute, value]) => {
+    const element = document.createElement('div');
+    element.className = name;
+    element.setAttribute(attribute, value);
+    document.body.append(element);
+    return getComputedStyle(element).textDecorationLine === 'line-through';
+  });
+}"""
+MATCHES = """
+import { readFileSync } from "node:fs";
+const { query, paths } = JSON.parse(readFileSync(0, "utf8"));
+const expression = new RegExp(query.slice("path:/".length, -1));
+console.log(JSON.stringify(paths.filter((path) => expression.test(path))));
+"""
+
+
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    """A vault with Obsidian's settings, an old note that a newer one supersedes, and an orphan."""
+    root = amem.folder / "v"
+    (root / ".obsidian").mkdir(parents=True)
+    graph = {"search": "", "colorGroups": [{"query": "tag:#mine", "color": {"a": 1, "rgb": 1}}]}
+    (root / ".obsidian/graph.json").write_text(json.dumps(graph, indent=2))
+    (root / ".obsidian/appearance.json").write_text(json.dumps({"theme": "moonstone"}, indent=2))
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(root)
+    write_note(
+        root, f"notes/{OLD}.md", '---\nid: "1"\naliases: [Former]\n---\nWe meet on Monday.\n'
+    )
+    write_note(root, "new.md", '---\nid: "2"\n---\nWe meet on Friday.\n')
+    write_note(root, "other.md", '---\nid: "3"\n---\nTea is green.\n')
+    write_note(root, "alone.md", '---\nid: "4"\n---\nNobody links here.\n')
+    assert amem("link", "new", OLD, "--relation", "supersedes").code == 0
+    ports = open_vault(root)
+    suggest(ports, "other.md", "new.md")
+    suggest(ports, "new.md", "other.md", written=True)
+    ports.index.close()
+    assert amem("index").code == 0
+    return root
+
+
+def views(root: Path) -> dict[str, list[str]]:
+    """The paths that each view of the Base shows."""
+    base = yaml.safe_load((root / "amem.base").read_text(encoding="utf-8"))
+    check_base(base)
+    end = ".contains(file.path)"
+    shown = {}
+    for view in base["views"]:
+        (condition,) = view["filters"]["and"]
+        assert condition.endswith(end)
+        shown[view["name"]] = sorted(json.loads(condition.removesuffix(end)))
+    return shown
+
+
+def settings(root: Path, name: str) -> Any:
+    return json.loads((root / f".obsidian/{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_base_shows_what_only_amem_knows(amem: Program, vault: Path) -> None:
+    before = tree_hashes(vault)
+    assert amem("obsidian", "--json").json["written"] == [
+        "amem.base",
+        ".obsidian/snippets/amem.css",
+        ".obsidian/graph.json",
+        ".obsidian/appearance.json",
+    ]
+    shown = views(vault)
+    assert shown["Superseded"] == [f"notes/{OLD}.md"]
+    assert shown["Orphans"] == ["alone.md"]
+    assert shown["Lately linked by amem"] == ["new.md"]
+    assert "alone.md" in shown["Waiting"]
+    after = tree_hashes(vault)
+    assert {path for path in before if before[path] != after[path]} == {
+        ".obsidian/graph.json",
+        ".obsidian/appearance.json",
+    }
+    assert amem("obsidian", "--json").json == {"written": [], "removed": []}
+
+    assert amem("mv", "new", "Newer").code == 0
+    assert amem("obsidian").code == 0
+    assert views(vault)["Lately linked by amem"] == ["Newer.md"]
+
+    assert amem("mv", "Newer", "new").code == 0
+    assert amem("obsidian", "--remove").code == 0
+    assert tree_hashes(vault) == before
+    assert amem("obsidian", "--remove", "--json").json == {"written": [], "removed": []}
+
+
+@pytest.mark.slow
+def test_superseded_notes_are_struck_through_in_a_browser(amem: Program, vault: Path) -> None:
+    assert amem("obsidian").code == 0
+    assert settings(vault, "appearance") == {
+        "theme": "moonstone",
+        "enabledCssSnippets": ["amem"],
+    }
+    cases = {
+        ("nav-file-title", "data-path", f"notes/{OLD}.md"): True,
+        ("internal-link", "data-href", OLD): True,
+        ("internal-link", "data-href", f"{OLD}#Heading"): True,
+        ("internal-link", "data-href", "Former"): True,
+        ("internal-link", "data-href", f"notes/{OLD}"): True,
+        ("nav-file-title", "data-path", "new.md"): False,
+        ("internal-link", "data-href", "new"): False,
+        ("internal-link", "data-href", "Formerly"): False,
+    }
+    css = (vault / ".obsidian/snippets/amem.css").read_text(encoding="utf-8")
+    with chromium() as browser:
+        shown = browser.new_page().evaluate(
+            STYLES, {"css": css, "elements": list(map(list, cases))}
+        )
+    assert shown == list(cases.values())
+
+
+def test_a_cluster_is_a_group_of_the_graph_behind_the_users_own(amem: Program, vault: Path) -> None:
+    assert amem("obsidian").code == 0
+    own, group = settings(vault, "graph")["colorGroups"]
+    assert own["query"] == "tag:#mine" and 0 <= group["color"]["rgb"] <= 0xFFFFFF
+    paths = [f"notes/{OLD}.md", "new.md", "other.md", "alone.md", "renew.md", "newXmd", "x/new.md"]
+    found = json.loads(node(MATCHES, stdin=json.dumps({"query": group["query"], "paths": paths})))
+    assert found == paths[:3]
+
+
+def test_what_is_not_amems_is_left_alone(amem: Program, vault: Path) -> None:
+    (vault / "amem.base").write_text("views: []\n")
+    before = tree_hashes(vault)
+    for option in ((), ("--remove",)):
+        refused = amem("obsidian", *option)
+        assert refused.code == 3 and "amem.base is not amem's" in refused.err
+    (vault / "amem.base").unlink()
+    (vault / ".obsidian/graph.json").write_text("{")
+    refused = amem("obsidian")
+    assert refused.code == 3 and "cannot read .obsidian/graph.json" in refused.err
+    assert not (vault / "amem.base").exists()
+    before = tree_hashes(vault)
+    (vault / ".obsidian/graph.json").unlink()
+    (vault / ".obsidian/snippets").symlink_to(amem.folder)
+    refused = amem("obsidian")
+    assert refused.code == 3 and "is a link" in refused.err
+    assert not (amem.folder / "amem.css").exists()
+    (vault / ".obsidian/snippets").unlink()
+    assert set(before) - set(tree_hashes(vault)) == {".obsidian/graph.json"}
+
+
+def test_without_obsidian_nothing_is_made(amem: Program) -> None:
+    write_note(amem.folder, "a.md", "A.\n")
+    assert amem("init", ".", "--adopt").code == 0
+    refused = amem("obsidian")
+    assert refused.code == 3 and "Open the folder in Obsidian once" in refused.err
+    assert not (amem.folder / "amem.base").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_named(amem: Program, vault: Path) -> None:
+    (vault / ".obsidian").chmod(0o500)
+    refused = amem("obsidian")
+    (vault / ".obsidian").chmod(0o700)
+    assert refused.code == 3 and "cannot write .obsidian/snippets" in refused.err
