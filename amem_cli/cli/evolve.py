@@ -241,7 +241,8 @@ def undo(
         if since is not None:
             undone = workspace.undo_since(since, keep_edits=keep_edits)
         else:
-            chosen = event or _last_change(session, workspace, yes=yes)
+            # An empty text is a name that a script lacks, and names no event.
+            chosen = _last_change(session, workspace, yes=yes) if event is None else event
             undone = workspace.undo(chosen, cascade=cascade, keep_edits=keep_edits)
     events = [event.id for event in undone.events]
     document = {

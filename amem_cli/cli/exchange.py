@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from amem_cli.cli.files import write_export
 from amem_cli.cli.session import (
+    CreatedOption,
     LlmOption,
     PathOption,
     PrivateOption,
@@ -99,6 +100,7 @@ def export(
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
+    created: CreatedOption = None,
     path: PathOption = "",
     private: PrivateOption = None,
 ) -> None:
@@ -112,7 +114,7 @@ def export(
         amem export --output memories.jsonl
         amem export --format markdown --output ~/site --tag public
     """
-    selection = filters(tag, since, until, path)
+    selection = filters(tag, since, until, path, created)
     session = session_of(context)
     # Plain markdown is often shared; JSON Lines are for reading back.
     with session.workspace() as workspace:

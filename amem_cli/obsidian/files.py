@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amem_cli.errors import SettingsError
+from amem_cli.errors import SettingsError, WriteConflict
 from amem_cli.obsidian.views import (
     MARK,
     Shown,
@@ -86,8 +86,9 @@ def _read(root: Path, path: str) -> bytes:
     for part in (root / path, *(root / path).parents):
         if part == root:
             break
-        if part.exists() and is_link(part.lstat()):
-            raise SettingsError(f"{part} is a link", hint="amem writes no file behind a link.")
+        with suppress(FileNotFoundError):
+            if is_link(part.lstat()):
+                raise SettingsError(f"{part} is a link", hint="amem writes no file behind a link.")
     try:
         return (root / path).read_bytes()
     except FileNotFoundError:
@@ -124,6 +125,8 @@ def _apply(root: Path, changes: dict[str, tuple[bytes, bytes]]) -> Written:
         file = root / path
         try:
             if not new:
+                if file.read_bytes() != old:
+                    raise WriteConflict(f"{path} was changed meanwhile")
                 file.unlink()
                 removed.append(path)
                 with suppress(OSError):
@@ -131,10 +134,9 @@ def _apply(root: Path, changes: dict[str, tuple[bytes, bytes]]) -> Written:
                     (root / FOLDER / "snippets").rmdir()
                 continue
             file.parent.mkdir(exist_ok=True)
-            if old:
+            if old or file.exists():
                 replace_file(file, new, expected=sha256(old))
             else:
-                file.unlink(missing_ok=True)
                 create_file(file, new)
         except OSError as error:
             raise write_failure(path, error) from None

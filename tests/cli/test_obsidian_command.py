@@ -161,6 +161,9 @@ def test_what_is_not_amems_is_left_alone(amem: Program, vault: Path) -> None:
     assert refused.code == 3 and "is a link" in refused.err
     assert not (amem.folder / "amem.css").exists()
     (vault / ".obsidian/snippets").unlink()
+    (vault / "amem.base").symlink_to(amem.folder / "outside")
+    assert amem("obsidian").code == 3 and not (amem.folder / "outside").exists()
+    (vault / "amem.base").unlink()
     assert set(before) - set(tree_hashes(vault)) == {".obsidian/graph.json"}
 
 

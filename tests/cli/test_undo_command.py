@@ -61,6 +61,8 @@ def test_it_asks_and_enter_is_no(amem: Program, vault: Path) -> None:
     after = tree_hashes(vault)
     refused = amem("undo")
     assert refused.code == 2 and "amem undo --yes" in refused.err
+    assert amem("undo", "", "--yes").code == 1
+    assert tree_hashes(vault) == after
     variables = {"AMEM_VAULT": str(vault), "AMEM_LLM_BACKEND": "none"}
     code, shown = at_terminal(vault, ["undo"], [("[y/N]", "\r")], **variables)
     assert code == 1 and "+ new" in plain(shown) and tree_hashes(vault) == after

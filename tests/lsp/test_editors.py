@@ -187,20 +187,20 @@ def test_vs_code_links_renames_and_accepts_a_suggestion(amem: Program, vault: Pa
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
+    found = json.loads(done.stdout)
     walrus, cow = ((vault / f"{name}.md").as_uri() for name in ("Walrus", "Sea cow"))
-    assert told["encoding"] == "utf-16"
-    assert any("[[Nowhere]] leads to no note" in each for each in told["broken"])
-    assert told["labels"][0] == "Walrus" and "About tusks." in told["documentation"]
-    assert told["completed"] == "漢 😀 See [[Walrus]]\nNot [[Nowhere]].\n"
-    assert told["hover"].startswith("**Walrus**") and told["definition"] == walrus
-    assert told["references"] == [(vault / f"{name}.md").as_uri() for name in ("new", "other")]
-    assert told["symbols"] == ["Walrus"] and "Walrus" in told["found"]
-    assert told["placeholder"] == "Walrus"
-    assert told["renamed"] == "漢 😀 See [[Sea cow]]\nNot [[Nowhere]].\n"
-    assert told["open"] == sorted([cow, (vault / "new.md").as_uri()])
-    assert told["mended"] == [] and told["told"] == [] and told["code"] == 0
-    assert any(title.startswith("Link to “Ice”") for title in told["actions"])
+    assert found["encoding"] == "utf-16"
+    assert any("[[Nowhere]] leads to no note" in each for each in found["broken"])
+    assert found["labels"][0] == "Walrus" and "About tusks." in found["documentation"]
+    assert found["completed"] == "漢 😀 See [[Walrus]]\nNot [[Nowhere]].\n"
+    assert found["hover"].startswith("**Walrus**") and found["definition"] == walrus
+    assert found["references"] == [(vault / f"{name}.md").as_uri() for name in ("new", "other")]
+    assert found["symbols"] == ["Walrus"] and "Walrus" in found["found"]
+    assert found["placeholder"] == "Walrus"
+    assert found["renamed"] == "漢 😀 See [[Sea cow]]\nNot [[Nowhere]].\n"
+    assert found["open"] == sorted([cow, (vault / "new.md").as_uri()])
+    assert found["mended"] == [] and found["messages"] == [] and found["code"] == 0
+    assert any(title.startswith("Link to “Ice”") for title in found["actions"])
     assert "The [[Sea cow]] again." in (vault / "other.md").read_text(encoding="utf-8")
     assert "[[Ice]]" in (vault / "Sea cow.md").read_text(encoding="utf-8")
     assert amem("links", "--json").json["suggested"] == []

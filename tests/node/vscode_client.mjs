@@ -70,7 +70,7 @@ const connection = createProtocolConnection(
   new StreamMessageReader(server.stdout), new StreamMessageWriter(server.stdin));
 const documents = new Map();
 const diagnostics = new Map();
-const told = [];
+const messages = [];
 const waiting = [];
 
 const uri = (name) => pathToFileURL(join(folder, name)).href;
@@ -151,8 +151,8 @@ connection.onNotification(PublishDiagnosticsNotification.type, (found) => {
   diagnostics.set(found.uri, found.diagnostics);
   for (const look of waiting.splice(0)) if (!look()) waiting.push(look);
 });
-connection.onNotification(ShowMessageNotification.type, (shown) => told.push(shown.message));
-connection.onNotification(LogMessageNotification.type, (shown) => told.push(shown.message));
+connection.onNotification(ShowMessageNotification.type, (shown) => messages.push(shown.message));
+connection.onNotification(LogMessageNotification.type, (shown) => messages.push(shown.message));
 connection.onRequest(ApplyWorkspaceEditRequest.type, apply);
 connection.onRequest(ConfigurationRequest.type, ({ items }) => items.map(() => null));
 connection.onRequest(RegistrationRequest.type, () => {});
@@ -205,7 +205,7 @@ if (accept !== undefined) {
   const { command: name, arguments: given } = accept.command;
   await ask(ExecuteCommandRequest, { command: name, arguments: given });
 }
-result.told = told;
+result.messages = messages;
 await connection.sendRequest(ShutdownRequest.type);
 await connection.sendNotification(ExitNotification.type);
 result.code = await ended;
