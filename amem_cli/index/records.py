@@ -366,23 +366,24 @@ class IndexNotes:
 
     def neighbours_in_time(
         self, path: str, reach: int
-    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    ) -> tuple[str, list[tuple[str, str]], list[tuple[str, str]]]:
         """The notes of the same folder created before and after, nearest first.
 
         Returns:
-            Paths with their `created` texts, at most `reach` on either side; none for a note
-            without a time of day; midnight sharp is not one, because many dates are written so.
+            Its own `created` text; then paths with theirs, at most `reach` on either side. All is
+            empty for a note without a time of day; midnight sharp is not one, because many dates
+            are written so.
         """
         rows = self._file.rows("SELECT folder, created FROM notes WHERE path = ?", (path,))
         if not rows or not _ZONE.sub("", rows[0][1][len("2026-01-01") :]).strip("Tt 0:."):
-            return [], []
+            return "", [], []
         sql = (
             "SELECT path, created FROM notes WHERE created <> '' AND folder = ?"
             " AND (created, path) {0} (?, ?) ORDER BY created {1}, path {1} LIMIT ?"
         )
         bindings = (*rows[0], path, reach)
         before = self._file.rows(sql.format("<", "DESC"), bindings)
-        return before, self._file.rows(sql.format(">", "ASC"), bindings)
+        return rows[0][1], before, self._file.rows(sql.format(">", "ASC"), bindings)
 
     def _select(
         self, condition: str, bindings: Any, limit: int = _MAX_MATCHES

@@ -89,18 +89,21 @@ class IndexText:
 
     def passage_counts(self, paths: Sequence[str]) -> dict[str, int]:
         """Number of passages by path."""
-        return self._counted("count(*)", paths)
-
-    def lengths(self, paths: Sequence[str]) -> dict[str, int]:
-        """Characters of the first two passages of notes, by path; a long note need not be read."""
-        return self._counted("sum(length(text)) FILTER (WHERE position < 2)", paths)
-
-    def _counted(self, what: str, paths: Sequence[str]) -> dict[str, int]:
         sql = (
-            f"SELECT path, {what} FROM notes JOIN passages USING(note)"  # noqa: S608
+            "SELECT path, count(*) FROM notes JOIN passages USING(note)"  # noqa: S608
             f" WHERE path {_AMONG} GROUP BY note"
         )
         return dict(self._file.rows(sql, (json.dumps(list(paths)),)))
+
+    def outlines(self, paths: Sequence[str]) -> dict[str, tuple[str, str, int]]:
+        """The beginning and the end of notes' texts, by path, and the length of two passages."""
+        sql = (
+            "SELECT path, group_concat(substr(text, 1, 60)) FILTER (WHERE position = 0),"  # noqa: S608
+            " sum(length(text)) FILTER (WHERE position < 2), substr(text, -9), max(position)"
+            f" FROM notes JOIN passages USING(note) WHERE path {_AMONG} GROUP BY note"
+        )
+        rows = self._file.rows(sql, (json.dumps(list(paths)),))
+        return {path: (begins, ends, length) for path, begins, length, ends, _ in rows}
 
     def keyword_scores(
         self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None

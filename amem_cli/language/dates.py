@@ -12,7 +12,7 @@ from calendar import monthrange
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
     return f"{stamp}-{free}"
 
 
+@lru_cache(maxsize=5_000)
 def parse_moment(text: str) -> datetime:
     """Read a date or a date and time.
 

@@ -7,13 +7,20 @@ experiment: docs/retrieval.md says on which data, and what each is worth.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from amem_cli.index.text import loosened, search_terms
 from amem_cli.language.dates import seconds_between
 from amem_cli.search.evidence import chance, gathered
+from amem_cli.search.occasion import (
+    TIME_REACH,
+    TIME_SPAN_SECONDS,
+    Turn,
+    gained_by_speakers,
+    lent_in_time,
+    lost_by_turns,
+)
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
@@ -23,6 +30,9 @@ if TYPE_CHECKING:
 # Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
 # rank fusion if one of the two legs knows nothing (Bruch et al. 2023, arXiv 2210.11934).
 COSINE_SHARE = 0.55
+# Words are trusted as far as the best note covers the query: of a query of which no note holds more
+# than half the words, by weight, meaning gets half of this on top.
+DOUBT_SHARE = 0.18
 # That of an encoder whose vectors were spread: it knows more languages, and words fewer.
 SPREAD_SHARE = 0.7
 # BM25 forgives a missing word if another one is frequent, but a note with every word of the query
@@ -42,21 +52,8 @@ PASSAGE_CHANCE = 0.04
 # note with neighbours would gain, most of all with an encoder that finds all texts alike (a script
 # that it never learned).
 LENDERS = 20
-# Of its excess a note lends this share to the one written next, and to the one before.
-TIME_SHARE = 0.4
-# What the second, third and fourth note away get, as a share of what the nearer one got.
-TIME_DECAY = 0.8
-TIME_REACH = 4
-# Notes of one folder written within this span belong to one occasion: a conversation, a meeting, a
-# lecture. A person's notes of different days lend each other nothing.
-TIME_SPAN_SECONDS = 3600
-# A note that ends with a question has the words of the query, but the next note has the answer: it
-# gets this much on top, and ends up a little above the question.
-ANSWER_SHARE = 0.7
-# A turn of a conversation depends on those around it, a note of several paragraphs does not: at
-# twice this length, in characters, a note gives and gets a quarter.
-LEANING_LENGTH = 250
-_ENDS_ASKING = re.compile(r"[?？؟][\s\"'”’»)\]*_]{0,8}\Z")
+# So many of the best are looked at as turns of a conversation.
+TURNS_JUDGED = 50
 # A link in the text is a person's; it says what similarity does not. One in the front matter may
 # come from the machine, which used similarity already.
 LINK_SHARES = {"wikilink": 0.5, "property": 0.3}
@@ -84,11 +81,12 @@ class QueryScorer:
         self._wide = wide
         self._allowed = allowed
         self._among = None if allowed is None else sorted(allowed)
+        self._neighbours: dict[str, list[tuple[str, int]]] = {}
 
     def by_words(self) -> dict[str, float]:
         """Scores by words alone; if nothing matches, misspelt words are corrected."""
         words = self._bm25() or self._bm25(corrected(self._index, self.terms))
-        return fused({}, self._covered(words))
+        return fused({}, covered(words, self._held(words), len(self.terms)))
 
     def by_meaning(self, vector: Vectors) -> dict[str, float]:
         """Cosines of the best passages, a little less for each further passage."""
@@ -115,20 +113,39 @@ class QueryScorer:
             if unscored := sorted(candidates - set(words)):
                 text = self._index.text
                 words.update(text.keyword_scores(self.terms, len(unscored), unscored))
-            return fused(cosines, self._covered(words), readable, is_spread=is_spread)
+            held = self._held(words)
+            doubt = 1 - max(held.values()) if held else 0.0
+            covered_words = covered(words, held, len(self.terms))
+            return fused(cosines, covered_words, readable, is_spread=is_spread, doubt=doubt)
 
         scores = fused_scores({*cosines, *words})
         surplus = excess(scores)
         times = {path: self._written_next(path) for path in surplus}
         suggested = self._suggested(surplus)
         links = {path: suggested[path] | self._links(path) for path in surplus}
-        asking = {path for path, others in times.items() if others and self._asks(path)}
-        near = {other for others in times.values() for other, _ in others}
-        lengths = self._index.text.lengths([*surplus, *near]) if near else {}
-        lent = [lent_in_time(surplus, times, lengths, asking), lent_by_links(surplus, links)]
+        near = {path for others in times.values() for path, _ in others}
+        turns = self._turns([*surplus, *near]) if near else {}
+        lent = [lent_in_time(surplus, times, turns), lent_by_links(surplus, links)]
         if newcomers := {path for gain in lent for path in gain} - set(scores):
             scores = fused_scores(newcomers)
-        return with_gains(scores, *lent)
+        changed = with_gains(scores, *lent)
+        if not near:
+            return changed
+        best = {path: scores[path] for path in list(changed)[:TURNS_JUDGED]}
+        return with_gains(scores, *lent, *self._worth_as_turns(best))
+
+    def _worth_as_turns(
+        self, scores: Mapping[str, float]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """What notes gain and lose as turns of a conversation."""
+        times = {path: self._written_next(path) for path in scores}
+        near = {path for others in times.values() for path, _ in others}
+        turns = self._turns([*scores, *near])
+        return gained_by_speakers(self._query, scores, turns), lost_by_turns(times, turns)
+
+    def _turns(self, paths: Sequence[str]) -> dict[str, Turn]:
+        outlines = self._index.text.outlines(paths)
+        return {path: Turn.of(*outline) for path, outline in outlines.items()}
 
     def reranked(
         self, reranker: Reranker, query: str, vector: Vectors, scores: Mapping[str, float]
@@ -188,28 +205,25 @@ class QueryScorer:
         best = self._index.vectors.scores(vector, limit, among)
         return less_chance(best, self._index.text.passage_counts(list(best)))
 
-    def _covered(self, words: dict[str, float]) -> dict[str, float]:
+    def _held(self, words: Mapping[str, float]) -> dict[str, float]:
+        """Which share of the query's words each note holds; none where that says little."""
         if not 2 <= len(self.terms) < LONG_QUERY or not words:
-            return words
+            return {}
         matches = self._index.text.term_matches(self.terms, list(words))
-        return covered(words, matches, self._index.notes.count())
+        return held_shares(words, matches, self._index.notes.count())
 
     def _written_next(self, path: str) -> list[tuple[str, int]]:
-        note = self._index.notes.summary(path)
-        if note is None:
-            return []
-        before, after = self._index.notes.neighbours_in_time(path, TIME_REACH)
-        return [
-            (other, direction * distance)
-            for direction, side in ((-1, before), (1, after))
-            for distance, (other, created) in enumerate(side, 1)
-            if self._is_allowed(other)
-            and seconds_between(note.created, created) <= TIME_SPAN_SECONDS
-        ]
-
-    def _asks(self, path: str) -> bool:
-        passages = self._index.text.passages(path)
-        return bool(passages) and asks(passages[-1])
+        """The notes of one occasion with their distance, negative for earlier ones."""
+        if path not in self._neighbours:
+            notes = self._index.notes
+            created, before, after = notes.neighbours_in_time(path, TIME_REACH)
+            self._neighbours[path] = [
+                (other, direction * distance)
+                for direction, side in ((-1, before), (1, after))
+                for distance, (other, moment) in enumerate(side, 1)
+                if self._is_allowed(other) and seconds_between(created, moment) <= TIME_SPAN_SECONDS
+            ]
+        return self._neighbours[path]
 
     def _links(self, path: str) -> dict[str, float]:
         shares: dict[str, float] = {}
@@ -271,6 +285,7 @@ def fused(
     readable: float = 1.0,
     *,
     is_spread: bool = False,
+    doubt: float = 0.0,
 ) -> dict[str, float]:
     """Convex fusion over the union of both legs, best first.
 
@@ -280,13 +295,14 @@ def fused(
             learned it sees little more than the punctuation, and the words count for more.
         is_spread: whether the encoder's vectors were: then the cosines of texts that have nothing
             in common are still above zero, and count from the least one.
+        doubt: the share of the query that even the best note does not hold, 0..1.
     """
     least = min(cosines.values(), default=0.0) if is_spread else 0.0
     if least == max(cosines.values(), default=0.0):
         least = 0.0
     near = _normalised({key: cosine - least for key, cosine in cosines.items()})
     matching = _normalised(words)
-    share = SPREAD_SHARE if is_spread else COSINE_SHARE
+    share = SPREAD_SHARE if is_spread else COSINE_SHARE + DOUBT_SHARE * doubt
     share = share * math.sqrt(readable) if matching and near else float(bool(near))
     total = {key: share * score for key, score in near.items()}
     for key, score in matching.items():
@@ -306,10 +322,12 @@ def less_chance(cosines: Mapping[str, float], passages: Mapping[str, int]) -> di
     return ranked({key: cosine - chance[key] for key, cosine in cosines.items()})
 
 
-def covered(
-    words: Mapping[str, float], matches: Sequence[tuple[int, Set[str]]], total: int
+def held_shares(
+    paths: Iterable[str], matches: Sequence[tuple[int, Set[str]]], total: int
 ) -> dict[str, float]:
-    """BM25 by note, less for a note that holds only some of the terms.
+    """The share of a query's words that each note holds, weighted by rarity, 0..1.
+
+    Words that no note holds count for nothing; if none is held, there is no share.
 
     Args:
         matches: for each term in how many of the `total` notes it occurs, and which hold it.
@@ -317,14 +335,24 @@ def covered(
     weights = [math.log(1 + total / (count + 0.5)) if count else 0.0 for count, _ in matches]
     whole = sum(weights)
     if whole <= 0:
-        return dict(words)
-    fading = (LONG_QUERY - len(matches)) / (LONG_QUERY - SHORT_QUERY)
+        return {}
+    held = {
+        path: sum(w for w, (_, keys) in zip(weights, matches, strict=True) if path in keys)
+        for path in paths
+    }
+    return {path: weight / whole for path, weight in held.items()}
+
+
+def covered(words: Mapping[str, float], held: Mapping[str, float], terms: int) -> dict[str, float]:
+    """BM25 by note, less for a note that holds only some of the terms.
+
+    Args:
+        held: the share of the terms that each note holds; empty if that says nothing.
+        terms: how many there are.
+    """
+    fading = (LONG_QUERY - terms) / (LONG_QUERY - SHORT_QUERY)
     power = COVERAGE_POWER * min(1.0, max(0.0, fading))
-    scores = {}
-    for key, score in words.items():
-        held = sum(w for w, (_, keys) in zip(weights, matches, strict=True) if key in keys)
-        scores[key] = score * (held / whole) ** power
-    return scores
+    return {key: score * held[key] ** power if held else score for key, score in words.items()}
 
 
 def excess(scores: Mapping[str, float]) -> dict[str, float]:
@@ -332,36 +360,6 @@ def excess(scores: Mapping[str, float]) -> dict[str, float]:
     best = list(ranked(scores).items())[:LENDERS]
     floor = best[-1][1] if best else 0.0
     return {key: score - floor for key, score in best if score > floor}
-
-
-def asks(text: str) -> bool:
-    """True for a text that ends with a question."""
-    return _ENDS_ASKING.search(text[-9:]) is not None
-
-
-def lent_in_time(
-    surplus: Mapping[str, float],
-    neighbours: Mapping[str, Iterable[tuple[str, int]]],
-    lengths: Mapping[str, int],
-    asking: Set[str] = frozenset(),
-) -> dict[str, float]:
-    """What notes get from those written next to them, summed.
-
-    Args:
-        surplus: what each note has to lend.
-        neighbours: for a note the others with their distance in notes: 1 for the next one, -1 for
-            the one before.
-        lengths: characters of the notes; a note without one counts as short.
-    """
-    gains: dict[str, float] = {}
-    for source, amount in surplus.items():
-        for key, distance in neighbours.get(source, ()):
-            share = TIME_SHARE * TIME_DECAY ** (abs(distance) - 1)
-            if distance == 1 and source in asking:
-                share += ANSWER_SHARE
-            longer = max(lengths.get(source, 0), lengths.get(key, 0), LEANING_LENGTH)
-            gains[key] = gains.get(key, 0.0) + share * (LEANING_LENGTH / longer) ** 2 * amount
-    return gains
 
 
 def lent_by_links(
@@ -378,10 +376,10 @@ def lent_by_links(
 
 
 def with_gains(scores: Mapping[str, float], *gains: Mapping[str, float]) -> dict[str, float]:
-    """Scores and what was lent, best first, within 0..1."""
+    """Scores and what was lent or lost, best first, within 0..1."""
     total = dict(scores)
     for gain in gains:
         for key, amount in gain.items():
             total[key] = total.get(key, 0.0) + amount
     best = max(1.0, *total.values()) if total else 1.0
-    return ranked({key: score / best for key, score in total.items()})
+    return ranked({key: max(0.0, score / best) for key, score in total.items()})

@@ -229,7 +229,7 @@ def test_a_long_text_as_question_and_odd_ones_just_work(tmp_path: Path) -> None:
 )
 def test_a_mere_date_is_no_moment(tmp_path: Path, date: str) -> None:
     ports = a_vault(tmp_path, {"a.md": said_at(date, "one"), "b.md": said_at(date, "two")})
-    assert ports.index.notes.neighbours_in_time("a.md", 3) == ([], [])
+    assert ports.index.notes.neighbours_in_time("a.md", 3) == ("", [], [])
 
 
 def test_a_moved_note_takes_its_place_in_the_other_folder(tmp_path: Path) -> None:
@@ -241,6 +241,7 @@ def test_a_moved_note_takes_its_place_in_the_other_folder(tmp_path: Path) -> Non
     (tmp_path / "inbox/answer.md").rename(tmp_path / "talk/answer.md")
     synchronise(ports)
     assert ports.index.notes.neighbours_in_time("talk/question.md", 3) == (
+        "2024-05-01T10:00:00",
         [],
         [("talk/answer.md", "2024-05-01T10:00:20")],
     )

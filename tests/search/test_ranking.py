@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from amem_cli.index.text import search_terms
 from amem_cli.search.scoring import (
     LENDERS,
-    asks,
     covered,
     excess,
     fused,
+    held_shares,
     lent_by_links,
-    lent_in_time,
     less_chance,
     with_gains,
 )
@@ -81,10 +80,16 @@ def test_a_window_is_never_longer_than_asked(text: str, place: int, limit: int) 
     assert len(window(text, place, limit)) <= limit
 
 
+def coverage(
+    words: dict[str, float], matches: list[tuple[int, frozenset[str]]]
+) -> dict[str, float]:
+    return covered(words, held_shares(words, matches, 100), len(matches))
+
+
 def test_a_note_that_holds_every_word_beats_one_that_repeats_a_part() -> None:
     words = {"part": 5.0, "whole": 4.5}
     both = frozenset({"part", "whole"})
-    scores = covered(words, [(3, both), (3, frozenset({"whole"}))], total=100)
+    scores = coverage(words, [(3, both), (3, frozenset({"whole"}))])
     assert scores["whole"] == words["whole"]
     assert scores["part"] < scores["whole"]
 
@@ -92,18 +97,23 @@ def test_a_note_that_holds_every_word_beats_one_that_repeats_a_part() -> None:
 def test_a_missing_word_counts_less_in_a_long_question() -> None:
     held = frozenset({"note"})
     short = [(3, held)] * 3 + [(3, frozenset[str]())]
-    assert (
-        covered({"note": 1.0}, short, 100)["note"] < covered({"note": 1.0}, short * 2, 100)["note"]
-    )
+    assert coverage({"note": 1.0}, short)["note"] < coverage({"note": 1.0}, short * 2)["note"]
 
 
 def test_a_text_as_question_asks_for_no_word_in_particular() -> None:
     matches = [(3, frozenset[str]()), *[(3, frozenset({"a"}))] * 20]
-    assert covered({"a": 2.0}, matches, 100) == {"a": 2.0}
+    assert coverage({"a": 2.0}, matches) == {"a": 2.0}
 
 
 def test_words_that_no_note_has_change_nothing() -> None:
-    assert covered({"a": 2.0}, [(0, frozenset()), (0, frozenset())], 10) == {"a": 2.0}
+    assert coverage({"a": 2.0}, [(0, frozenset()), (0, frozenset())]) == {"a": 2.0}
+
+
+def test_words_are_trusted_as_far_as_the_best_note_holds_the_question() -> None:
+    cosines, words = {"near": 0.5, "said": 0.3}, {"near": 1.0, "said": 2.2}
+    assert list(fused(cosines, words)) == ["said", "near"]
+    assert list(fused(cosines, words, doubt=0.9)) == ["near", "said"]
+    assert fused(cosines, words, is_spread=True, doubt=0.9) == fused(cosines, words, is_spread=True)
 
 
 def test_only_the_best_notes_lend_and_only_what_they_have_above_the_last() -> None:
@@ -112,44 +122,6 @@ def test_only_the_best_notes_lend_and_only_what_they_have_above_the_last() -> No
     assert max(surplus.values()) == pytest.approx((LENDERS - 1) / 100)
     assert excess({"a": 0.5, "b": 0.5}) == {}
     assert excess({}) == {}
-
-
-def test_the_next_note_gets_more_than_the_one_after() -> None:
-    neighbours = {"a": [("x", 1), ("y", 2)], "b": [("x", 1)]}
-    gains = lent_in_time({"a": 1.0, "b": 0.5}, neighbours, {})
-    assert gains["x"] > gains["y"] > 0
-    alone = lent_in_time({"a": 1.0}, {"a": [("x", 1)]}, {})
-    assert gains["x"] == pytest.approx(1.5 * alone["x"])
-
-
-@pytest.mark.parametrize("lengths", [{"a": 1000}, {"x": 1000}, {"a": 1000, "x": 50}])
-def test_a_note_of_several_paragraphs_stands_by_itself(lengths: dict[str, int]) -> None:
-    def gain(lengths: dict[str, int]) -> float:
-        return lent_in_time({"a": 1.0}, {"a": [("x", 1)]}, lengths)["x"]
-
-    assert gain(lengths) < gain({"a": 400, "x": 60}) < gain({"a": 20, "x": 200}) == gain({})
-
-
-def test_the_answer_gets_more_than_what_was_said_before_the_question() -> None:
-    neighbours = {"question": [("before", -1), ("answer", 1), ("later", 2)]}
-    said = lent_in_time({"question": 1.0}, neighbours, {})
-    assert said["before"] == said["answer"]
-    asked = lent_in_time({"question": 1.0}, neighbours, {}, {"question"})
-    assert asked["answer"] > 1 > asked["before"] == said["before"]
-    assert asked["later"] == said["later"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Who feeds it?", "Who feeds it ?\n", "“Who feeds it?”", "**Who?**", "谁在喂？", "(Who?)"],
-)  # fmt: skip
-def test_a_text_that_ends_with_a_question_asks(text: str) -> None:
-    assert asks(text)
-
-
-@pytest.mark.parametrize("text", ["", "Who feeds it? Ann.", "Who feeds it?\nAt noon", "a?b"])
-def test_a_text_that_goes_on_after_its_question_asks_nothing(text: str) -> None:
-    assert not asks(text)
 
 
 def test_links_lend_the_most_of_what_any_of_them_offers() -> None:
