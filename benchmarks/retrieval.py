@@ -4,10 +4,14 @@
     python benchmarks/retrieval.py DATA_FOLDER --sets locomo,gold --json figures.json
     python benchmarks/retrieval.py DATA_FOLDER --sets gold --links given
     python benchmarks/retrieval.py DATA_FOLDER --sets locomo --pooled
+    python benchmarks/retrieval.py DATA_FOLDER --guard
 
 `benchmarks/retrieval_data.py` tells what DATA_FOLDER holds. Each group becomes a vault of its own
 (with `--pooled` all groups of a set become one), made by the program's services as a person would:
 a turn is the text "Speaker: …", in a folder named after the group.
+
+`--guard` searches a fixed part of the data and fails if less is found than `retrieval_guard.json`
+says, beyond chance; `--guard --update` makes what is found now the measure.
 
 The baselines run in the same vault with the same encoder. Figures are means over the questions in
 percent, with the 95% interval of 2,000 bootstrap samples of the questions.
@@ -23,9 +27,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import retrieval_guard
 from remembered_vectors import RememberingEncoder
 from retrieval_data import Group, data_sets, imported, pooled
 
@@ -33,7 +39,7 @@ from amem_cli.editing.add import add
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.index.text import search_terms
 from amem_cli.memory.batch import EvolveBatch
-from amem_cli.search import scoring
+from amem_cli.search import occasion, scoring
 from amem_cli.search.scoring import fused
 from amem_cli.search.search import search
 from amem_cli.vault.template import adopt_vault
@@ -47,12 +53,16 @@ METRICS = (*(f"recall@{depth}" for depth in DEPTHS), "ndcg@10", "mrr")
 SHOWN = 20
 ALL = 10_000
 SAMPLES = 2000
+SPEAKERS = ("SAME_SPEAKER_SHARE", "OTHER_SPEAKER_SHARE")
+TURNS = ("SPEAKER_SHARE", "QUESTION_COST", "BREVITY_COST")
 ABLATIONS = {
-    "without coverage": ("COVERAGE_POWER",),
-    "without chance": ("PASSAGE_CHANCE",),
-    "without answers": ("ANSWER_SHARE",),
-    "without time": ("TIME_SHARE", "ANSWER_SHARE"),
-    "without links": ("SELECTIVE_LINKS",),
+    "without coverage": (scoring, ("COVERAGE_POWER",)),
+    "without doubt of words": (scoring, ("DOUBT_SHARE",)),
+    "without chance": (scoring, ("PASSAGE_CHANCE",)),
+    "without answers": (occasion, ("ANSWER_SHARE",)),
+    "without time": (occasion, ("TIME_SHARE", "ANSWER_SHARE", *SPEAKERS)),
+    "without worth of turns": (occasion, TURNS),
+    "without links": (scoring, ("SELECTIVE_LINKS",)),
 }
 BASELINE = "convex fusion"
 PRODUCT = "amem hybrid"
@@ -89,8 +99,8 @@ class Searches:
         self.known: tuple[str, dict[str, float], dict[str, float]] | None = None
 
     def designs(self, ablations: bool) -> dict[str, Callable[[str], list[str]]]:
-        def without(constants: Sequence[str]) -> Callable[[str], list[str]]:
-            return lambda query: self.ablated(query, constants)
+        def without(part: tuple[ModuleType, Sequence[str]]) -> Callable[[str], list[str]]:
+            return lambda query: self.ablated(query, *part)
 
         designs = {
             "A-MEM, content only": lambda query: self.dense(query, self.bare),
@@ -107,16 +117,16 @@ class Searches:
             designs |= {f"  {name}": without(each) for name, each in ABLATIONS.items()}
         return designs
 
-    def ablated(self, query: str, constants: Sequence[str]) -> list[str]:
+    def ablated(self, query: str, module: ModuleType, constants: Sequence[str]) -> list[str]:
         """The product's search with some of the constants of its ranking at nothing."""
-        values = {constant: getattr(scoring, constant) for constant in constants}
+        values = {constant: getattr(module, constant) for constant in constants}
         for constant in constants:
-            setattr(scoring, constant, 0)
+            setattr(module, constant, 0)
         try:
             return self.product(query, "hybrid")
         finally:
             for constant, value in values.items():
-                setattr(scoring, constant, value)
+                setattr(module, constant, value)
 
     def dense(self, query: str, vectors: Vectors) -> list[str]:
         cosines = vectors @ self.encoder.encode([query], query=True)[0]
@@ -208,6 +218,34 @@ def run_set(
     return {name: np.array(each) for name, each in values.items()}, categories, names, seconds
 
 
+def guarded(folder: Path, vectors: Path | None, *, update: bool) -> bool:
+    """Whether the fixed part is searched as well as before; see `retrieval_guard.guard`."""
+    encoders: dict[bool, RememberingEncoder] = {}
+
+    def opened(is_multilingual: bool) -> RememberingEncoder:
+        if is_multilingual not in encoders:
+            overrides = {"encoder_model": "multilingual"} if is_multilingual else {}
+            with tempfile.TemporaryDirectory() as root:
+                encoder = Workspace(Path(root), overrides=overrides).encoder
+                encoders[is_multilingual] = RememberingEncoder(encoder, vectors)
+        return encoders[is_multilingual]
+
+    def values_of(groups: list[Group], is_multilingual: bool) -> tuple[list[str], Any]:
+        names, rows = [], []
+        for group in groups:
+            with tempfile.TemporaryDirectory() as root:
+                searches = Searches(Path(root), group, opened(is_multilingual), "none")
+                for asked in group.questions:
+                    wanted = [searches.path_of.get(each, each) for each in asked.gold]
+                    names.append(f"{group.name}: {asked.query}")
+                    rows.append(scores(searches.product(asked.query, "hybrid"), wanted))
+                searches.workspace.close()
+        columns = [METRICS.index(name) for name in retrieval_guard.METRICS]
+        return names, np.array(rows)[:, columns]
+
+    return retrieval_guard.guard(folder, values_of, update)
+
+
 def report(title: str, values: dict[str, Any], slices: dict[str, list[str]]) -> dict[str, Any]:
     """Print a set's figures and give them as a document."""
     document: dict[str, Any] = {"questions": len(values[PRODUCT])}
@@ -255,8 +293,12 @@ def main() -> None:
     parser.add_argument("--reranker", default="", help="name or folder of a CrossEncoder")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--json", type=Path, help="file for all figures")
+    parser.add_argument("--guard", action="store_true", help="is as much found as before?")
+    parser.add_argument("--update", action="store_true", help="from now on hold against this")
     options = parser.parse_args()
     os.environ["AMEM_SEARCH_RERANKER"] = options.reranker
+    if options.guard:
+        raise SystemExit(not guarded(options.data, options.vectors, update=options.update))
     if options.encoder:
         os.environ["AMEM_ENCODER_MODEL"] = options.encoder
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,6 @@
 """Takes from vectors what all of an encoder's vectors have in common.
 
+A query loses a part of their mean: without it, a note of everyday talk is not near to every query.
 Some encoders find all texts alike: the cosines of multilingual-e5-small are between 0.7 and 1.
 Without their mean and first principal components, vectors tell texts apart as those of other
 encoders do, and one text in two languages is found more alike than two in one language (Mu and
@@ -18,10 +19,15 @@ from amem_cli.data import table
 if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder, Vectors
 
+# Of an encoder that finds all texts alike: what is taken from all its vectors.
 COMMON_FILE = "common_part.f32"
+# Of any other one: what is taken from queries.
+MEAN_FILE = "mean.f32"
 
 # The length of the mean of unit vectors: 0.46 for all-MiniLM-L6-v2, 0.90 for the family of E5.
 _ALIKE = 0.6
+# The share of the mean that a query loses; a half or a whole one finds as much.
+_QUERY_SHARE = 1 / 3
 # The share of the components that the paper recommends.
 _NUMBERS_A_COMPONENT = 100
 # The least share of a text's tokens that an encoder has to know for its vector to mean anything.
@@ -34,9 +40,14 @@ class CommonPart:
     def __init__(self, mean: Vectors, components: Vectors) -> None:
         self._mean, self._components = mean, components
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the encoder finds all texts alike."""
+        return len(self._components) > 0
+
     @classmethod
     def of(cls, encoder: Encoder) -> CommonPart | None:
-        """What the encoder's vectors have in common; None if that is little."""
+        """What the encoder's vectors have in common; None if it knows too few of the texts."""
         texts = [
             text
             for text in table("unrelated_texts.toml")["texts"]
@@ -47,28 +58,37 @@ class CommonPart:
         vectors = encoder.encode(texts)
         mean = vectors.mean(axis=0)
         if np.linalg.norm(mean) < _ALIKE:
-            return None
+            return cls(mean, vectors[:0])
         _, _, components = np.linalg.svd(vectors - mean, full_matrices=False)
         return cls(mean, components[: -(-len(mean) // _NUMBERS_A_COMPONENT)])
 
     @classmethod
-    def read(cls, folder: Path, dimension: int) -> CommonPart:
-        """That of the encoder in an export's folder; raises `OSError` or `ValueError`."""
-        content = (folder / COMMON_FILE).read_bytes()
+    def read(cls, file: Path, dimension: int) -> CommonPart:
+        """That of an encoder from its file; raises `OSError` or `ValueError`."""
+        content = file.read_bytes()
         # `reshape` raises ValueError for a file of another length.
         rows = np.frombuffer(content, "<f4").reshape(-1, dimension)
         if not len(rows) or not np.isfinite(rows).all():
-            raise ValueError(f"{COMMON_FILE} has no rows of {dimension} numbers")
+            raise ValueError(f"{file.name} has no rows of {dimension} numbers")
         return cls(rows[0], rows[1:])
 
-    def write(self, folder: Path) -> int:
-        """Write it beside the export; returns how many bytes; raises `OSError`."""
+    def write(self, folder: Path) -> dict[str, int]:
+        """Write it beside the export; returns the file's size by its name; raises `OSError`."""
+        name = COMMON_FILE if self.is_large else MEAN_FILE
         rows = np.vstack([self._mean, self._components]).astype("<f4")
-        return (folder / COMMON_FILE).write_bytes(rows.tobytes())
+        return {name: (folder / name).write_bytes(rows.tobytes())}
 
     def taken_from(self, vectors: Vectors) -> Vectors:
         """The unit vectors, of shape (count, n), without it, as unit vectors."""
         rest = vectors - self._mean
         rest -= (rest @ self._components.T) @ self._components
-        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
-        return np.asarray(rest / np.maximum(lengths, np.finfo(np.float32).tiny), np.float32)
+        return _unit(rest)
+
+    def taken_from_queries(self, vectors: Vectors) -> Vectors:
+        """The unit vectors of queries without a part of the mean, as unit vectors."""
+        return _unit(vectors - _QUERY_SHARE * self._mean)
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), np.float32)

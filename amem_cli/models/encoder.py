@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.common_part import COMMON_FILE, CommonPart
+from amem_cli.models.common_part import COMMON_FILE, MEAN_FILE, CommonPart
 from amem_cli.models.encoder_config import MOST_TOKENS
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
@@ -58,6 +58,7 @@ class _ExportedEncoder(ABC):
         self.dimension, self.max_tokens = manifest.dimension, manifest.max_tokens
         self._common: CommonPart | None = None
         self.is_spread = COMMON_FILE in manifest.sizes
+        self._has_mean = MEAN_FILE in manifest.sizes
 
     def encode(
         self,
@@ -68,7 +69,7 @@ class _ExportedEncoder(ABC):
     ) -> Vectors:
         """Encode texts, as the port says; `progress` receives how many more texts are done."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        if self.is_spread and self._common is None:
+        if self._common is None and (self.is_spread or (query and self._has_mean)):
             self._common = self._read_common_part()
         prompt = self._manifest.prompt(query=query)
         # Texts of one length waste nothing on padding, and characters tell the length well enough
@@ -78,15 +79,19 @@ class _ExportedEncoder(ABC):
             places = order[start : start + _WINDOW_TEXTS]
             window = [clean_text(texts[place]) for place in places]
             for batch, rows in self._batches(window, prompt, many=len(texts) > _FEW_TEXTS):
-                spread = self._common.taken_from(rows) if self._common else rows
-                vectors[[places[position] for position in batch]] = spread
+                if self._common is not None and self.is_spread:
+                    rows = self._common.taken_from(rows)
+                elif self._common is not None and query:
+                    rows = self._common.taken_from_queries(rows)
+                vectors[[places[position] for position in batch]] = rows
                 if progress is not None:
                     progress(len(batch))
         return vectors
 
     def _read_common_part(self) -> CommonPart:
         try:
-            return CommonPart.read(self._folder, self.dimension)
+            name = COMMON_FILE if self.is_spread else MEAN_FILE
+            return CommonPart.read(self._folder / name, self.dimension)
         except (OSError, ValueError) as error:
             raise BrokenExport(
                 f"the prepared model in {self._folder} cannot be loaded: {first_line(error)}",

@@ -19,7 +19,7 @@ from typing import Any
 
 from amem_cli.data import table
 from amem_cli.errors import AmemError, EncoderError, extra_hint
-from amem_cli.models.common_part import COMMON_FILE, CommonPart
+from amem_cli.models.common_part import CommonPart
 from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model
 from amem_cli.models.encoder_build import PROBE, build_encoder, optimise
 from amem_cli.models.encoder_config import chosen_prompts
@@ -299,10 +299,10 @@ def _export(folder: Path, loaded: EncoderExporter | RerankerExporter) -> None:
 
 
 def _spread(folder: Path, manifest: Manifest) -> None:
-    """Take away from the encoder's vectors what they have in common, if that is much."""
+    """Keep beside the encoder what its vectors have in common."""
     if common := CommonPart.of(OnnxEncoder(folder)):
-        size = common.write(folder)
-        write_manifest(folder, replace(manifest, sizes={**manifest.sizes, COMMON_FILE: size}))
+        sizes = {**manifest.sizes, **common.write(folder)}
+        write_manifest(folder, replace(manifest, sizes=sizes))
 
 
 def _described(folder: Path, manifest: Manifest) -> Manifest:

@@ -48,8 +48,8 @@ GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
-# Format 1 was that of rerankers, 2 that of encoders.
-_FORMAT = 3
+# Format 1 was that of rerankers, 2 that of encoders, 3 that without the mean of vectors.
+_FORMAT = 4
 _PACKAGES = "amem-cli onnxruntime sentence-transformers tokenizers torch transformers"
 _FIELD_TYPES = {"int": int, "str": str, "bool": bool, "dict": dict, "list": list}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")

@@ -145,7 +145,7 @@ def as_prepared(folder: Path, vectors: Vectors) -> Vectors:
     """
     if not (folder / COMMON_FILE).exists():
         return vectors
-    return CommonPart.read(folder, vectors.shape[1]).taken_from(vectors)
+    return CommonPart.read(folder / COMMON_FILE, vectors.shape[1]).taken_from(vectors)
 
 
 def _trained_tokenizer() -> Any:

@@ -80,8 +80,9 @@ def test_a_text_is_nearest_to_what_it_says_in_another_language(prepared: OnnxEnc
 @pytest.mark.slow
 def test_texts_that_have_nothing_in_common_are_not_near(prepared: OnnxEncoder) -> None:
     assert prepared.is_spread
-    raw = CommonPart.of(prepared)
-    assert raw is None, "what is taken away once leaves little to take away"
+    rest = CommonPart.of(prepared)
+    assert rest is not None
+    assert not rest.is_large, "what is taken away once leaves little to take away"
 
 
 @installed
@@ -168,7 +169,16 @@ def test_the_encoder_is_listed_and_chosen_without_a_network(tmp_path: Path) -> N
 
 
 def test_encoders_that_tell_texts_apart_stay_as_they_are() -> None:
-    assert CommonPart.of(FakeEncoder(dimension=384)) is None
+    common = CommonPart.of(FakeEncoder(dimension=384))
+    assert common is not None and not common.is_large
+
+
+def test_a_query_loses_a_part_of_the_mean_and_stays_a_unit_vector() -> None:
+    mean = np.array([0.3, 0.0, 0.0], np.float32)
+    query = np.array([[0.6, 0.8, 0.0]], np.float32)
+    (asked,) = CommonPart(mean, query[:0]).taken_from_queries(query)
+    assert np.linalg.norm(asked) == pytest.approx(1)
+    assert 0 < asked[0] < 0.6 and asked[1] > 0.8
 
 
 def test_vectors_stay_unit_vectors_without_what_they_have_in_common() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.common_part import COMMON_FILE
+from amem_cli.models.common_part import COMMON_FILE, MEAN_FILE
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
 from amem_cli.models.encoder_export import EncoderExporter, main, prepare
 from amem_cli.models.encoder_files import (
@@ -40,7 +40,7 @@ def test_every_pooling_is_exported(tmp_path: Path, pooling: str) -> None:
     assert not manifest.reason
     assert (manifest.dimension, manifest.max_tokens) == (32, 16)
     kept = {"manifest.json", TOKENIZER_FILE, GRAPH_FILE, WEIGHTS_FILE}
-    kept |= {COMMON_FILE} if OnnxEncoder(tmp_path / "prepared").is_spread else set()
+    kept |= {COMMON_FILE if OnnxEncoder(tmp_path / "prepared").is_spread else MEAN_FILE}
     assert {path.name for path in (tmp_path / "prepared").iterdir()} == kept
     assert set(manifest.sizes) == kept - {"manifest.json"}
     graph = OnnxEncoder(tmp_path / "prepared").encode(TEXTS)
