@@ -173,6 +173,8 @@ class IndexFiles:
 
     def store(self, record: NoteRecord) -> None:
         """Insert or replace a note; vectors of unchanged passages are kept."""
+        from amem_cli.language.detect import language_of
+
         note, file = record.note, record.file
         number = self._number(note.path)
         if number is not None:
@@ -189,9 +191,11 @@ class IndexFiles:
         dates = (note.created, record.modified)
         metadata = (keywords, tags, note.context, aliases, note.private, refused)
         values = (note.path, note.id, note.title, *dates, *metadata, record.text_hash, *file[:6])
-        marks = ", ".join("?" * (len(values) + 2))
+        told = language_of("\n".join((note.title, *record.passages)))
+        language = (told.code, told.is_clear, " ".join(sorted(told.possible)))
+        marks = ", ".join("?" * (len(values) + 5))
         sql = f"INSERT OR REPLACE INTO notes VALUES({marks})"
-        self._file.rows(sql, (number, *values, _folder(note.path)))
+        self._file.rows(sql, (number, *values, _folder(note.path), *language))
         number = self._number(note.path)
         assert number is not None
         self._names.store(number, note.path, note.title, note.aliases)
