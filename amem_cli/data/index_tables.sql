@@ -8,7 +8,9 @@ CREATE TABLE notes(
   size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
   inode INTEGER NOT NULL, scanned_ns INTEGER NOT NULL, sha TEXT NOT NULL, folder TEXT NOT NULL,
   language TEXT NOT NULL, is_clear INTEGER NOT NULL, possible TEXT NOT NULL);
-CREATE INDEX notes_by_language ON notes(language, is_clear);
+CREATE TABLE languages(
+  language TEXT NOT NULL, is_clear INTEGER NOT NULL, notes INTEGER NOT NULL,
+  PRIMARY KEY(language, is_clear)) WITHOUT ROWID;
 CREATE INDEX notes_by_id ON notes(id);
 CREATE INDEX notes_in_time ON notes(folder, created, path) WHERE created <> '';
 CREATE TABLE names(key TEXT NOT NULL, note INTEGER NOT NULL, alias INTEGER NOT NULL);

@@ -164,8 +164,8 @@ class IndexText:
 
     def settle_languages(self) -> None:
         """Decide by all notes which languages count; store words anew where that changes them."""
-        sql = "SELECT language, is_clear, count(*) FROM notes GROUP BY language, is_clear"
-        told = {(language, bool(clear)): count for language, clear, count in self._file.rows(sql)}
+        rows = self._file.rows("SELECT language, is_clear, notes FROM languages")
+        told = {(language, bool(is_clear)): count for language, is_clear, count in rows}
         counting, before = languages_that_count(told), self.languages()
         if counting == before:
             return
