@@ -178,6 +178,7 @@ class IndexFiles:
         note, file = record.note, record.file
         number = self._number(note.path)
         if number is not None:
+            self._forget_language(number)
             self._keep_usage(number, note.id or note.path)
             # Failed attempts with another text do not count for this one.
             self._file.rows(
@@ -195,7 +196,6 @@ class IndexFiles:
         language = (told.code, told.is_clear, " ".join(sorted(told.possible)))
         marks = ", ".join("?" * (len(values) + 5))
         sql = f"INSERT OR REPLACE INTO notes VALUES({marks})"
-        self._forget_language(number)
         self._file.rows(sql, (number, *values, _folder(note.path), *language))
         self._file.rows(
             "INSERT INTO languages VALUES(?, ?, 1) ON CONFLICT DO UPDATE SET notes = notes + 1",
@@ -258,7 +258,7 @@ class IndexFiles:
         # Its usage stays: git or a sync program may bring the note back.
         self._file.rows("DELETE FROM attempts WHERE path = ?", (path,))
 
-    def _forget_language(self, number: int | None) -> None:
+    def _forget_language(self, number: int) -> None:
         self._file.rows(
             "UPDATE languages SET notes = notes - 1 WHERE (language, is_clear) ="
             " (SELECT language, is_clear FROM notes WHERE note = ?)",

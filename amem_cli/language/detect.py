@@ -7,6 +7,7 @@ and elsewhere words of grammar. A word that several languages have speaks for ea
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -59,6 +60,8 @@ _SCRIPT_STARTS = (
     (0x3400, "ja"), (0xA000, "zh"), (0xAC00, "other"), (0xD7B0, "ko"), (0xF900, "other"),
     (0xFB00, "zh"), (0x20000, "other"), (0x40000, "zh"),
 )  # fmt: skip
+
+_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u3040-\U0003ffff]")
 
 
 class Language(NamedTuple):
@@ -114,7 +117,9 @@ def language_of(text: str) -> Language:
     evidence: dict[str, float] = defaultdict(float)
     known = _languages_by_word()
     for word, count in small.items():
-        weights, is_english = known.get(word, ({}, False))
+        if word not in known:
+            continue
+        weights, is_english = known[word]
         english += count * is_english
         for language, weight in weights.items():
             if is_english:
@@ -130,8 +135,7 @@ def language_of(text: str) -> Language:
         for language, found in evidence.items()
         if 2 * found >= most and different[language] >= least[0] and found >= least[1]
     )
-    letters = _letters_by_script(sample)
-    if script := _script_of(letters):
+    if _OTHER_SCRIPT.search(sample) and (script := _script_of(letters := _letters(sample))):
         return Language(script, letters.total() >= _LEAST_LETTERS, possible)
     best = next((each for each, found in evidence.items() if found == most), "")
     if most > max(english - shared[best], _LEAST_EVIDENCE, _LEAST_SHARE * total):
@@ -203,8 +207,8 @@ def named_shares(shares: Mapping[str, float]) -> str:
 
 
 def _small_words(sample: str) -> Counter[str]:
-    stripped = (piece.strip(_PUNCTUATION) for piece in sample.split())
-    return Counter(word.casefold() for word in stripped if word[:1].islower())
+    stripped = [piece.strip(_PUNCTUATION) for piece in sample.split()]
+    return Counter([word.casefold() for word in stripped if word[:1].islower()])
 
 
 def _words_of_prose(sample: str) -> int:
@@ -213,7 +217,8 @@ def _words_of_prose(sample: str) -> int:
     return sum(count for count in lines if count >= _WORDS_OF_A_LINE)
 
 
-def _letters_by_script(sample: str) -> Counter[str]:
+def _letters(sample: str) -> Counter[str]:
+    """How many letters a text has of each script."""
     scripts = Counter[str]()
     for character, count in Counter(sample).items():
         if character.isalpha():
@@ -240,6 +245,6 @@ def _script(character: str) -> str:
 
 def _words_in(text: str) -> float:
     """How many words a text has, about; those of an unspaced script count by their letters."""
-    letters = _letters_by_script(text)
+    letters = _letters(text)
     unspaced = sum(letters[script] for script in ("zh", "ja", "ko"))
     return (letters.total() - unspaced) / _LETTERS_A_WORD + unspaced / _UNSPACED_LETTERS_A_WORD
