@@ -35,7 +35,7 @@ _SURVEYED_LETTERS = 1500
 # A text tells a language of Latin letters clearly by so many different words of it.
 _CLEAR_WORDS = 3
 # It may be in another language than English if so much speaks for that one.
-_LEAST_EVIDENCE = 0.8
+_LEAST_EVIDENCE = 0.75
 _LEAST_SHARE = 0.06
 # As many small words with hardly one of English grammar are of some other language; those of lists,
 # whose lines are short, are not.
