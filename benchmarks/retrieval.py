@@ -37,7 +37,6 @@ from retrieval_data import Group, data_sets, imported, pooled
 
 from amem_cli.editing.add import add
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.index.text import search_terms
 from amem_cli.memory.batch import EvolveBatch
 from amem_cli.search import occasion, scoring
 from amem_cli.search.scoring import fused
@@ -145,7 +144,11 @@ class Searches:
             index, paths = self.workspace.index, list(self.path_of.values())
             vector = self.encoder.encode([query], query=True)[0]
             near = index.vectors.scores(vector, ALL, paths)
-            self.known = (query, near, index.text.keyword_scores(search_terms(query), ALL))
+            self.known = (
+                query,
+                near,
+                index.text.keyword_scores(index.text.search_terms(query), ALL),
+            )
         return self.known[1:]
 
     def reciprocal(self, query: str, k: int) -> list[str]:

@@ -19,8 +19,10 @@ def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]
         "encoder": [(index.vectors.encoder(),)],
         "notes": rows(
             "SELECT path, id, title, created, modified, keywords, tags, context, aliases,"
-            " private, refused, text_hash, size, sha FROM notes ORDER BY path"
+            " private, refused, text_hash, size, sha, language, is_clear, possible FROM notes"
+            " ORDER BY path"
         ),
+        "languages": [index.text.languages(), *rows("SELECT * FROM languages WHERE notes <> 0")],
         "words": _words(index),
         "events": rows("SELECT event, note, kind, record FROM events"),
         "processed": rows("SELECT text_hash, note FROM processed"),

@@ -16,12 +16,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.unspaced_phrases import unspaced_pieces
+from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import language as language_file
 from amem_cli.language.lexicon import word_list
 from amem_cli.language.words import (
     TOKEN,
     UNSPACED_RUN,
-    detect_language,
     is_generic,
     is_stopword,
     is_unspaced,

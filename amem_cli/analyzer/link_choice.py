@@ -22,10 +22,10 @@ from amem_cli.analyzer.link_evidence import (
 )
 from amem_cli.journal.link_decisions import Evolution
 from amem_cli.language.dates import local_moment, moment_in
+from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import languages, word_list
 from amem_cli.language.words import (
     UNSPACED_RUN,
-    detect_language,
     fold,
     is_unspaced,
     subject_stems,

@@ -18,10 +18,10 @@ from amem_cli.data import word_set
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.text import search_terms
 from amem_cli.language.dates import local_moment, moment_in
+from amem_cli.language.detect import detect_language
 from amem_cli.language.words import (
     TOKEN,
     cjk_bigrams,
-    detect_language,
     fold,
     is_generic,
     is_stopword,

@@ -216,10 +216,11 @@ def _answer_of_model(
     index = ports.index
     weights = _weights(index, (*understood(index, checked.text), *understood(index, question)))
     by_label = {source.label: source for source in sources}
+    languages = index.text.languages()
     citations = []
     current = current_first(checked.cited, _newer(sources), allowed=())
     for source in (by_label[label] for label, _ in current):
-        sentences = sentences_of(source.label, source.quotable, weights)
+        sentences = sentences_of(source.label, source.quotable, weights, languages)
         best = max(sentences, key=lambda each: each.coverage, default=None)
         quote = quotation(best, sentences) if best is not None else ""
         citations.append(_citation(ports, source, quote))
@@ -228,10 +229,11 @@ def _answer_of_model(
 
 def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder | None) -> Answer:
     weights = _weights(ports.index, found.terms)
+    languages = ports.index.text.languages()
     sentences = [
         sentence
         for source in found.notes
-        for sentence in sentences_of(source.label, source.quotable, weights)
+        for sentence in sentences_of(source.label, source.quotable, weights, languages)
     ]
     likely = likeliest(sentences)
     cosines = None

@@ -89,13 +89,18 @@ class Sentence:
     coverage: float
 
 
-def sentences_of(label: str, text: str, weights: Mapping[str, float]) -> list[Sentence]:
-    """The sentences of a source, each with what it holds of the question."""
+def sentences_of(
+    label: str, text: str, weights: Mapping[str, float], languages: Sequence[str] = ()
+) -> list[Sentence]:
+    """The sentences of a source, each with what it holds of the question.
+
+    Args:
+        languages: those that count in the vault.
+    """
     return [
-        Sentence(
-            label, at, each, coverage([term for term in weights if marks(each, [term])], weights)
-        )
+        Sentence(label, at, each, coverage(held, weights))
         for at, each in enumerate(sentences(text))
+        for held in ([term for term in weights if marks(each, [term], languages)],)
     ]
 
 

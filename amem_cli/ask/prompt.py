@@ -13,9 +13,9 @@ from typing import Any
 
 from amem_cli.ask.sources import QuotedNote, heading
 from amem_cli.data import table
+from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import calendar_words, month_words, number_words, word_list
 from amem_cli.language.words import (
-    detect_language,
     fold,
     is_stopword,
     is_unspaced,

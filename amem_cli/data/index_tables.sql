@@ -6,7 +6,11 @@ CREATE TABLE notes(
   keywords TEXT NOT NULL, tags TEXT NOT NULL, context TEXT NOT NULL, aliases TEXT NOT NULL,
   private INTEGER NOT NULL, refused TEXT NOT NULL, text_hash TEXT NOT NULL,
   size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
-  inode INTEGER NOT NULL, scanned_ns INTEGER NOT NULL, sha TEXT NOT NULL, folder TEXT NOT NULL);
+  inode INTEGER NOT NULL, scanned_ns INTEGER NOT NULL, sha TEXT NOT NULL, folder TEXT NOT NULL,
+  language TEXT NOT NULL, is_clear INTEGER NOT NULL, possible TEXT NOT NULL);
+CREATE TABLE languages(
+  language TEXT NOT NULL, is_clear INTEGER NOT NULL, notes INTEGER NOT NULL,
+  PRIMARY KEY(language, is_clear)) WITHOUT ROWID;
 CREATE INDEX notes_by_id ON notes(id);
 CREATE INDEX notes_in_time ON notes(folder, created, path) WHERE created <> '';
 CREATE TABLE names(key TEXT NOT NULL, note INTEGER NOT NULL, alias INTEGER NOT NULL);

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -54,6 +55,13 @@ class MemoryIndex:
         self.changing = file.changing
         self.damage = file.damage
         self.close = file.close
+
+    @contextlib.contextmanager
+    def changing_notes(self) -> Iterator[None]:
+        """A write transaction that stores or forgets notes: their languages are told together."""
+        with self.changing():
+            yield
+            self.text.settle_languages()
 
     @cached_property
     def text(self) -> IndexText:

@@ -173,9 +173,12 @@ class IndexFiles:
 
     def store(self, record: NoteRecord) -> None:
         """Insert or replace a note; vectors of unchanged passages are kept."""
+        from amem_cli.language.detect import language_of
+
         note, file = record.note, record.file
         number = self._number(note.path)
         if number is not None:
+            self._forget_language(number)
             self._keep_usage(number, note.id or note.path)
             # Failed attempts with another text do not count for this one.
             self._file.rows(
@@ -189,9 +192,15 @@ class IndexFiles:
         dates = (note.created, record.modified)
         metadata = (keywords, tags, note.context, aliases, note.private, refused)
         values = (note.path, note.id, note.title, *dates, *metadata, record.text_hash, *file[:6])
-        marks = ", ".join("?" * (len(values) + 2))
+        told = language_of("\n".join((note.title, *record.passages)))
+        language = (told.code, told.is_clear, " ".join(sorted(told.possible)))
+        marks = ", ".join("?" * (len(values) + 5))
         sql = f"INSERT OR REPLACE INTO notes VALUES({marks})"
-        self._file.rows(sql, (number, *values, _folder(note.path)))
+        self._file.rows(sql, (number, *values, _folder(note.path), *language))
+        self._file.rows(
+            "INSERT INTO languages VALUES(?, ?, 1) ON CONFLICT DO UPDATE SET notes = notes + 1",
+            language[:2],
+        )
         number = self._number(note.path)
         assert number is not None
         self._names.store(number, note.path, note.title, note.aliases)
@@ -243,10 +252,18 @@ class IndexFiles:
         if number is None:
             return
         self._text().forget(number)
+        self._forget_language(number)
         for table in ("notes", "names", "links", "problems"):
             self._file.rows(f"DELETE FROM {table} WHERE note = ?", (number,))  # noqa: S608
         # Its usage stays: git or a sync program may bring the note back.
         self._file.rows("DELETE FROM attempts WHERE path = ?", (path,))
+
+    def _forget_language(self, number: int) -> None:
+        self._file.rows(
+            "UPDATE languages SET notes = notes - 1 WHERE (language, is_clear) ="
+            " (SELECT language, is_clear FROM notes WHERE note = ?)",
+            (number,),
+        )
 
     def update_state(self, path: str, file: KnownFile) -> None:
         """Only the file's state changed; its size too if it was read during a save."""

@@ -88,7 +88,7 @@ def synchronise(
     for start in range(0, len(stale), BATCH):
         chunk = stale[start : start + BATCH]
         records = _read_records(ports, chunk, problems)
-        with ports.index.changing():
+        with ports.index.changing_notes():
             for record in records:
                 path = record.note.path
                 before = known.get(path)
@@ -120,7 +120,7 @@ def synchronise(
     # Only now: any of the files read above may have been a missing note at another path.
     removed = tuple(sorted(vanished - unreadable - missing))
     if removed:
-        with ports.index.changing():
+        with ports.index.changing_notes():
             for path in removed:
                 ports.index.files.forget(path)
     if moved or swapped:
@@ -174,7 +174,7 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
     """Read the notes at these paths again, for instance after the program wrote them."""
     problems: list[Problem] = []
     ports.index.events.mirror(ports.journal, problems)
-    with ports.index.changing():
+    with ports.index.changing_notes():
         for path in paths:
             if not ports.vault.has(path):
                 ports.index.files.forget(path)

@@ -7,7 +7,7 @@ these are spelt out, in the text and in the query alike:
   character; traditional characters become simplified ones.
 - `c++`, `c#`, `.net` and emoji become words.
 - The stems of words that are not English are at its end, each after a letter that folded text has
-  not and the code of its language.
+  not and the code of its language. Only notes in a language that counts in the vault have them.
 """
 
 from __future__ import annotations
@@ -19,20 +19,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
-from amem_cli.language.stems import (
-    LATIN_LANGUAGES,
-    RUN_OF_LETTERS,
-    fold_scripts,
-    is_sign,
-    languages_of,
-    stems,
-)
+from amem_cli.language.detect import detect_language, function_words, languages_that_count
+from amem_cli.language.stems import RUN_OF_LETTERS, fold_scripts, stems
 from amem_cli.language.words import (
     SEPARATOR,
     TOKEN,
     UNSPACED_RUN,
     cjk_bigrams,
-    detect_language,
     fold,
     is_stopword,
     is_unspaced,
@@ -61,7 +54,8 @@ _ADDRESS_PARTS = frozenset({"http", "https", "www"})
 
 # Folded text has no sharp s, so a stem behind one is never taken for a word.
 _STEM_MARK = "ß"
-_UMLAUTS = frozenset("äöü")
+# Behind two of them is the language of a note that is not in English.
+_LANGUAGE_MARK = 2 * _STEM_MARK
 _RUN = re.compile(f"{UNSPACED_RUN.pattern}|{RUN_OF_LETTERS.pattern}")
 
 
@@ -74,8 +68,8 @@ class IndexText:
 
     def store(self, number: int, record: NoteRecord) -> None:
         """Replace passages and words of a note; passages that stay the same keep their vectors."""
-        self._store_words(number, record)
         self._store_passages(number, record)
+        self._store_words(number)
 
     def forget(self, number: int) -> None:
         """Remove passages, vectors and words of a note."""
@@ -109,7 +103,7 @@ class IndexText:
         self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:
         """BM25 by path, higher is better, best first; `among` restricts to these paths."""
-        languages = self._languages()
+        languages = self.languages()
         expressions = [match_expression(term, languages) for term in terms[:_MAX_TERMS]]
         query = " OR ".join(expression for expression in expressions if expression)
         if not query or limit < 1:
@@ -134,7 +128,7 @@ class IndexText:
             " FROM words WHERE words MATCH ?"
         )
         matches = []
-        languages = self._languages()
+        languages = self.languages()
         for term in terms:
             count, holding = 0, "[]"
             expression = match_expression(term, languages)
@@ -147,7 +141,7 @@ class IndexText:
         """In how many notes a word occurs, apart from the absent ones, by their `numbers`."""
         if not absent:
             return self.term_matches([term], ())[0][0]
-        expression = match_expression(term, self._languages())
+        expression = match_expression(term, self.languages())
         # As one text: a row for each note would take much longer than the search.
         sql = "SELECT json_group_array(rowid) FROM words WHERE words MATCH ?"
         rows = self._file.rows(sql, (expression,)) if expression else []
@@ -171,37 +165,78 @@ class IndexText:
         bounds = (beginning, beginning + "\U0010ffff", shortest, longest, _MAX_SPELLINGS)
         return [(term, int(count)) for term, count in self._file.rows(sql, bounds)]
 
-    def _store_words(self, number: int, record: NoteRecord) -> None:
+    def settle_languages(self) -> None:
+        """Decide by all notes which languages count; store words anew where that changes them."""
+        rows = self._file.rows("SELECT language, is_clear, notes FROM languages")
+        told = {(language, bool(is_clear)): count for language, is_clear, count in rows}
+        counting, before = languages_that_count(told), self.languages()
+        if counting == before:
+            return
+        self._file.set_meta("languages", " ".join(counting))
+        for language in set(counting) ^ set(before):
+            sql = "SELECT note FROM notes WHERE instr(possible, ?)"
+            for (number,) in self._file.rows(sql, (language,)):
+                self._store_words(number)
+
+    def languages(self) -> tuple[str, ...]:
+        """The languages of Latin letters that count, those of more notes first; see
+        `languages_that_count`."""
+        return tuple((self._file.meta("languages") or "en").split())
+
+    def search_terms(self, query: str) -> list[str]:
+        """`search_terms` of a query, read in the language that explains most of its words.
+
+        A language explains its function words, and words that notes in it hold.
+        """
+        languages = self.languages()
+        if len(languages) == 1:
+            return search_terms(query, *languages)
+        queried = list(_spaced_words(_folded(query)))
+
+        def explained(language: str) -> int:
+            known = function_words(language)
+            return sum(word in known or self._holds(word, language, languages) for word in queried)
+
+        return search_terms(query, max(languages, key=explained))
+
+    def _holds(self, word: str, language: str, languages: Sequence[str]) -> bool:
+        """Whether a note in this one of the languages that count holds a word."""
+        if language == "en":
+            marks = (f'"{_LANGUAGE_MARK}{other}"' for other in languages if other != "en")
+            expression = f"{match_expression(word, ())} NOT ({' OR '.join(marks)})"
+        else:
+            expression = f'{match_expression(word, (language,))} AND "{_LANGUAGE_MARK}{language}"'
+        return bool(
+            self._file.rows("SELECT 1 FROM words WHERE words MATCH ? LIMIT 1", (expression,))
+        )
+
+    def _store_words(self, number: int) -> None:
         from amem_cli.language.dates import date_words
 
-        note = record.note
-        columns = (
-            " ".join((note.title, *note.aliases)),
-            "\n".join(record.passages),
-            " ".join(note.keywords),
-            " ".join(note.tags),
-            note.context,
-            date_words(note.created),
+        sql = (
+            "SELECT title, aliases, keywords, tags, context, created, language, possible FROM notes"
+            " WHERE note = ?"
         )
-        languages = languages_of("\n".join(columns))
-        texts = tuple(indexable_text(column, languages) for column in columns)
-        if new := languages.difference(held := self._languages()):
-            sql = "INSERT OR REPLACE INTO meta VALUES('languages', ?)"
-            self._file.rows(sql, (" ".join([*held, *sorted(new)]),))
+        [(title, *lists, context, created, language, possible)] = self._file.rows(sql, (number,))
+        aliases, keywords, tags = map(json.loads, lists)
+        sql = "SELECT text FROM passages WHERE note = ? ORDER BY position"
+        columns = (
+            " ".join((title, *aliases)),
+            "\n".join(text for (text,) in self._file.rows(sql, (number,))),
+            " ".join(keywords),
+            " ".join(tags),
+            context,
+            date_words(created),
+        )
+        languages = set(possible.split()).intersection(self.languages())
+        *texts, date = (indexable_text(column, languages) for column in columns)
+        mark = f" {_LANGUAGE_MARK}{language}" if language in languages else ""
         self._file.rows("DELETE FROM words WHERE rowid = ?", (number,))
         self._file.rows(
             "INSERT INTO words(rowid, title, body, keywords, tags, context, date)"
             " VALUES(?, ?, ?, ?, ?, ?, ?)",
-            (number, *texts),
+            (number, *texts, date + mark),
         )
-
-    def _languages(self) -> tuple[str, ...]:
-        """The languages of Latin letters of which the notes' words have stems.
-
-        Each asked for makes a search slower. German is always one: of words with an umlaut.
-        """
-        rows = self._file.rows("SELECT value FROM meta WHERE key = 'languages'")
-        return tuple(rows[0][0].split()) if rows else ("de",)
 
     def _store_passages(self, number: int, record: NoteRecord) -> None:
         import hashlib
@@ -239,38 +274,39 @@ def indexable_text(text: str, languages: Collection[str] = ()) -> str:
     """The text for a full-text table, folded; `search_terms` of a query find what is in it.
 
     Args:
-        languages: those that the whole note is in, as `languages_of` tells: of each, words get the
-            stem. A word with an umlaut gets the German one in any text.
+        languages: those that the note may be in: of each, words get the stem.
     """
     folded = _folded(text)
     special = "#" in folded or "++" in folded or _RUN.search(folded)
     written = TOKEN.sub(_spelt_out, folded) if special else folded
     if not languages and folded.isascii():
         return written
-    with_umlaut = {*languages, "de"}
     marked = [
         _STEM_MARK + stem
         for word in _spaced_words(folded)
         if not is_stopword(word)
-        for stem in stems(word, with_umlaut if not _UMLAUTS.isdisjoint(word) else languages)
+        for stem in stems(word, languages)
     ]
     return f"{written}\n{' '.join(marked)}" if marked else written
 
 
-def search_terms(query: str) -> list[str]:
+def search_terms(query: str, language: str = "") -> list[str]:
     """The distinct terms to ask a full-text index of `indexable_text` for, in the query's order.
 
-    Stop words are left out unless there is nothing else. A term of several words is meant as a
-    phrase: what was in quotes, and what is joined, such as `dead-tuple` or `node.js`, which gives
-    its parts as well. A term that ends in `*` is the beginning of a word.
+    Function words of its language are left out unless there is nothing else. A term of several
+    words is meant as a phrase: what was in quotes, and what is joined, such as `dead-tuple` or
+    `node.js`, which gives its parts as well. A term that ends in `*` is the beginning of a word.
+
+    Args:
+        language: of the query; told by its own words if it is missing.
     """
-    language, languages = detect_language(query), languages_of(query)
+    empty = function_words(language or detect_language(query)) or function_words("en")
     terms = [
         term
         for text, quoted in _quotations(_folded(query))
         for term in (_phrase_terms(text) if quoted else _loose_terms(text))
     ]
-    meaningful = [term for term in terms if not _is_empty_term(term, language, languages)]
+    meaningful = [term for term in terms if not _is_empty_term(term, empty)]
     return list(dict.fromkeys(meaningful or terms))
 
 
@@ -284,7 +320,7 @@ def loosened(terms: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def match_expression(term: str, languages: Iterable[str] = LATIN_LANGUAGES) -> str:
+def match_expression(term: str, languages: Iterable[str] = ()) -> str:
     """The query in FTS5's language for one of the `search_terms`; empty if it asks for nothing.
 
     A word also finds its other inflections and spellings in these languages.
@@ -413,7 +449,7 @@ def _terms_of(piece: str) -> list[str]:
     return [word, *(part for part in parts if len(part) > 1)]
 
 
-def _is_empty_term(term: str, language: str, languages: Collection[str]) -> bool:
+def _is_empty_term(term: str, empty: Collection[str]) -> bool:
     if is_unspaced(term):
         return word_set("stopwords/zh.txt").issuperset(term)
-    return is_stopword(term, language) or any(is_sign(term, each) for each in languages)
+    return term in empty

@@ -1,7 +1,7 @@
 """Stems of words in many languages, by Snowball, and folding by which scripts find one another.
 
 A word of a script gets the stem of the language that is most often written in it. Latin letters are
-those of many languages: `languages_of` says which of them a text is in.
+those of many languages: `language/detect` says which of them a text is in.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from amem_cli.data import lines, table, word_set
+from amem_cli.data import lines
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -27,20 +27,15 @@ _SCRIPTS = {
     "ar": "\u0600-\u06ff", "el": "\u0370-\u03ff", "he": "\u0590-\u05ff", "hi": "\u0900-\u097f",
     "hy": "\u0530-\u058f", "ru": "\u0400-\u04ff", "ta": "\u0b80-\u0bff",
 }  # fmt: skip
-# The languages whose words a query may mean: nothing tells the language of a single word.
 LATIN_LANGUAGES = ("de", *(code for code in _ALGORITHMS if code not in _SCRIPTS))
 _OF_SCRIPTS = [(language, re.compile(f"[{letters}]")) for language, letters in _SCRIPTS.items()]
 _OTHER_SCRIPTS = re.compile(f"[{''.join(_SCRIPTS.values())}]")
 # Scripts without blanks between words, but for those of Chinese, Japanese and Korean.
 RUN_OF_LETTERS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
-# Danish and Norwegian have nearly all small words in common, so that a text of one has the stems of
-# both.
-_KIN = {"da": "no", "no": "da"}
 _UMLAUTS = str.maketrans("äöü", "aou")
 _WITHOUT_UMLAUT = (("ae", "a"), ("oe", "o"), ("ue", "u"))
 _SOUNDS = (("sch", "$"), ("ei", "%"), ("ie", "&"))
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_SHORT_TEXT = 30
 _SHORTEST_STEMMED = 3
 # "And", "the", "in", "to", "from", "that" and "as" are written as one letter before a Hebrew word.
 _HEBREW_PREFIXES, _SHORTEST_PREFIXED = "והבלמשכ", 4
@@ -62,39 +57,11 @@ def fold_scripts(folded: str) -> str:
     return folded if folded.isascii() else folded.translate(_folding())
 
 
-def languages_of(text: str) -> frozenset[str]:
-    """The languages of Latin letters, but for English, in which some of a text is written."""
-    tokens = text.casefold().split()
-    least = 1 if len(tokens) <= _SHORT_TEXT else 2
-    held = frozenset(tokens)
-    return frozenset(each for each, signs in _signs().items() if len(signs & held) >= least)
-
-
-def is_sign(word: str, language: str) -> bool:
-    """Whether a folded word is one of those by which `languages_of` knows the language."""
-    return word in _signs().get(language, ())
-
-
-@cache
-def _signs() -> dict[str, frozenset[str]]:
-    """The words of each language that none of the others has, but for its nearest kin."""
-    rows = {each: frozenset(row.split()) for each, row in table("signs_of_languages.toml").items()}
-    rows["de"] = word_set("signs_of_german.txt")
-    english = word_set("stopwords/en.txt")
-
-    def own(language: str) -> frozenset[str]:
-        kin = _KIN.get(language, "")
-        others = (row for other, row in rows.items() if other not in (language, kin))
-        return rows[language].difference(english, *others)
-
-    return {language: rows["de"] if language == "de" else own(language) for language in rows}
-
-
 def stems(word: str, languages: Iterable[str] = ()) -> Iterator[str]:
     """The stems of a folded word, each behind the code of its language.
 
     Args:
-        languages: those to take of a word in Latin letters.
+        languages: those to take of a word in Latin letters; English has none here.
     """
     if len(word) < _SHORTEST_STEMMED:
         return
@@ -105,6 +72,8 @@ def stems(word: str, languages: Iterable[str] = ()) -> Iterator[str]:
         return
     bare = word if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word))
     for language in languages:
+        if language == "en":
+            continue
         yield language + (german_stem(word) if language == "de" else stem_of(bare, language))
 
 

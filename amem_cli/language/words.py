@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
 from amem_cli.data import word_set
+from amem_cli.language.detect import detect_language, function_words
 from amem_cli.language.lexicon import word_list
 
 _HAN = "々〇㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
@@ -37,12 +37,6 @@ _MONTHS = (
 )  # fmt: skip
 # A shorter line was not wrapped, so the next one does not continue it.
 _SHORT_LINE = 55
-# Of several that fit a text as well as one another the first is taken.
-_LATIN_LANGUAGES = ("en", "de", "fr", "es")
-_NOUNS_IN_ENGLISH = "stopwords/nouns_in_english.txt"
-_UMLAUTS = frozenset("äöü")
-# Without clear signs a text counts as English.
-_ENGLISH_PRIOR = 0.9
 
 
 def is_unspaced(word: str) -> bool:
@@ -85,13 +79,9 @@ def is_stopword(word: str, language: str = "en") -> bool:
 
 @cache
 def _stopwords(language: str) -> frozenset[str]:
-    everywhere = frozenset().union(*map(_own_stopwords, _LATIN_LANGUAGES))
-    everywhere = everywhere - word_set(_NOUNS_IN_ENGLISH) | _own_stopwords("en")
-    return everywhere | _own_stopwords(language) if language in _LATIN_LANGUAGES else everywhere
-
-
-def _own_stopwords(language: str) -> frozenset[str]:
-    return word_set(f"stopwords/{language}.txt")
+    everywhere = frozenset[str]().union(*map(function_words, ("de", "fr", "es")))
+    nouns = word_set("stopwords/nouns_in_english.txt")
+    return everywhere - nouns | function_words("en") | function_words(language)
 
 
 def is_generic(word: str) -> bool:
@@ -183,24 +173,6 @@ def _ends_sentence(paragraph: str, match: re.Match[str]) -> bool:
     return not (word.casefold() in word_set("abbreviations.txt") or is_initial or is_ordinal)
 
 
-def detect_language(text: str) -> str:
-    """Two-letter code of a text's language, by its script or its stop words; `en` if unsure."""
-    sample = fold(text[:20_000])
-    scripts = Counter(_script(character) for character in sample if character.isalpha())
-    total = sum(scripts.values())
-    if not total:
-        return "en"
-    # Few kana are enough: Japanese texts may be mostly Han characters.
-    if scripts["ja"] >= 0.05 * total:
-        return "ja"
-    script, count = scripts.most_common(1)[0]
-    if script != "latin" and count >= 0.3 * total:
-        return script
-    if scripts["zh"] >= 0.2 * total:
-        return "zh"
-    return _latin_language(sample)
-
-
 def subject_stems(text: str) -> frozenset[str]:
     """Stems of the words that carry a subject; pairs of characters for unspaced scripts."""
     language = detect_language(text)
@@ -213,37 +185,6 @@ def subject_stems(text: str) -> frozenset[str]:
             parts = [part for part in re.split(r"[-_'.]", word) if part]
             stems.update(stem(one) for one in (word, *parts) if not is_stopword(one, language))
     return frozenset(stems)
-
-
-_SCRIPT_STARTS = (
-    (0x0250, "latin"), (0x0370, "other"), (0x0400, "el"), (0x0530, "ru"), (0x0590, "hy"),
-    (0x0600, "he"), (0x0700, "ar"), (0x0900, "other"), (0x0980, "hi"), (0x0E00, "other"),
-    (0x0E80, "th"), (0x1100, "other"), (0x1200, "ko"), (0x1E00, "other"), (0x2000, "latin"),
-    (0x3040, "other"), (0x3100, "ja"), (0x3130, "zh"), (0x3190, "ko"), (0x31F0, "zh"),
-    (0x3400, "ja"), (0xA000, "zh"), (0xAC00, "other"), (0xD7B0, "ko"), (0xF900, "other"),
-    (0xFB00, "zh"), (0x20000, "other"), (0x40000, "zh"),
-)  # fmt: skip
-
-
-def _script(character: str) -> str:
-    point = ord(character)
-    return next((name for bound, name in _SCRIPT_STARTS if point < bound), "other")
-
-
-def _latin_language(sample: str) -> str:
-    counts = Counter(words(sample))
-    scores = {
-        language: sum(_weight(word) * counts[word] for word in _own_stopwords(language))
-        for language in _LATIN_LANGUAGES
-    }
-    scores["en"] += _ENGLISH_PRIOR
-    scores["de"] += sum(count for word, count in counts.items() if not _UMLAUTS.isdisjoint(word))
-    best = max(scores.values())
-    return next(language for language in _LATIN_LANGUAGES if scores[language] == best)
-
-
-def _weight(word: str) -> float:
-    return 0.4 if word in word_set(_NOUNS_IN_ENGLISH) else 1.0
 
 
 _SHORTEST = 4

@@ -13,8 +13,9 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
+from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import word_list
-from amem_cli.language.words import detect_language, fold, sentences, subject_stems, words
+from amem_cli.language.words import fold, sentences, subject_stems, words
 from amem_cli.markdown.links import normalise_tag, tag_key
 from amem_cli.memory.ask_model import all_instructions
 from amem_cli.models.prompt_text import clean_line, numbers_in, repeats_itself

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import calendar_words
-from amem_cli.language.words import detect_language, fold
+from amem_cli.language.words import fold
 
 # Spread of the cosines of notes that have nothing to do with a query.
 _CHANCE = 0.08

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
-from amem_cli.index.text import loosened, search_terms
+from amem_cli.index.text import loosened
 from amem_cli.language.dates import seconds_between
 from amem_cli.search.evidence import chance, gathered
 from amem_cli.search.occasion import (
@@ -75,7 +75,7 @@ class QueryScorer:
     """
 
     def __init__(self, index: MemoryIndex, query: str, wide: int, allowed: set[str] | None) -> None:
-        self.terms = search_terms(query)
+        self.terms, self.languages = index.text.search_terms(query), index.text.languages()
         self._query = query
         self._index = index
         self._wide = wide

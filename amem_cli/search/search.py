@@ -203,8 +203,8 @@ def search(
             else:
                 # Of passages with as many words of the query the nearest one is shown.
                 passages = [passages[i] for i in dict.fromkeys((*order, *range(len(passages))))]
-        text = snippet(passages, scorer.terms)
-        words = marks(text, scorer.terms)
+        text = snippet(passages, scorer.terms, languages=scorer.languages)
+        words = marks(text, scorer.terms, scorer.languages)
         return Hit(note, 0.0, text, rank_score=round(score, 4), via=via, marks=words)
 
     best = [(path, score, None) for path, score in list(scores.items())[:limit]]

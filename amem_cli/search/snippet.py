@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from amem_cli.index.text import indexable_text
-from amem_cli.language.stems import LATIN_LANGUAGES, fold_scripts, german_stem, languages_of, stems
+from amem_cli.language.stems import fold_scripts, german_stem, stems
 from amem_cli.language.words import TOKEN, fold, index_stems, is_unspaced, stem
 from amem_cli.markdown.plain_text import plain_text
 
@@ -18,13 +18,19 @@ _SHORTEST_ROOT = 4
 _TASK = re.compile(r"^([ \t>]*[-*+][ \t]+)\[([ xX])\](?=[ \t])", re.MULTILINE)
 
 
-def snippet(passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_CHARACTERS) -> str:
+def snippet(
+    passages: Sequence[str],
+    terms: Sequence[str],
+    limit: int = SNIPPET_CHARACTERS,
+    languages: Sequence[str] = (),
+) -> str:
     """One line of at most `limit` characters around the query's words.
 
     The passage with the most different query words is taken, the first one on a tie.
 
     Args:
         terms: the `search_terms` of the query, or their corrections.
+        languages: those that count in the vault.
     """
     # Escaped, the box of a task is text: a reader wants to know what is done.
     passage = _TASK.sub(r"\1\\[\2\\]", _best_passage(passages or [""], terms))
@@ -32,7 +38,7 @@ def snippet(passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_
     folded = fold(best)
     places = [place for place in map(folded.find, terms) if place >= 0]
     # Another inflection or spelling is found by cutting the text into words, which takes longer.
-    places = places or [start for start, _ in marks(best, terms)[:1]]
+    places = places or [start for start, _ in marks(best, terms, languages)[:1]]
     return window(best, min(places, default=0), limit)
 
 
@@ -65,17 +71,19 @@ def window(text: str, place: int, limit: int) -> str:
     return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 
 
-def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
+def marks(
+    text: str, terms: Sequence[str], languages: Sequence[str] = ()
+) -> tuple[tuple[int, int], ...]:
     """Starts and ends, in order, of the query's words in a text, in any inflection.
 
     Args:
         terms: the `search_terms` of the query, or their corrections: stems of the index.
+        languages: those that count in the vault.
     """
     pieces = [piece for term in terms for piece in _pieces(term)]
     wanted = {_bare(form) for piece in pieces for form in (piece, stem(piece))}
     beginnings = tuple(_bare(term[:-1]) for term in terms if term.endswith("*"))
-    meant = {stem for piece in pieces for stem in stems(piece, LATIN_LANGUAGES)}
-    languages = languages_of(text)
+    meant = {stem for piece in pieces for stem in stems(piece, languages)}
     spans: list[tuple[int, int]] = []
     for match in TOKEN.finditer(text):
         token = match.group()
@@ -87,9 +95,7 @@ def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
             if (
                 not wanted.isdisjoint(index_stems(bare))
                 or (beginnings and bare.startswith(beginnings))
-                or not meant.isdisjoint(
-                    stems(word, languages if bare == word else {*languages, "de"})
-                )
+                or not meant.isdisjoint(stems(word, languages))
             ):
                 spans.append(match.span())
                 break

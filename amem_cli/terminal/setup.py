@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amem_cli.data import table
 from amem_cli.errors import extra_hint
+from amem_cli.language.detect import named_shares
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.language.survey import named_shares
 from amem_cli.models.sources import recommended_models
 from amem_cli.terminal.output import Styled, plural, size
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, EncoderError, extra_hint
-from amem_cli.language.survey import language_shares, named_shares
+from amem_cli.language.detect import language_shares, named_shares
 from amem_cli.models.encoder_files import (
     DEFAULT_ENCODER,
     MULTILINGUAL,

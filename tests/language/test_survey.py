@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.language.survey import OTHER, language_of_prose, language_shares, named_shares
+from amem_cli.language.detect import OTHER, language_of, language_shares, named_shares
 from amem_cli.markdown.plain_text import prose
 from tests.documents import TOP
 
@@ -35,42 +35,42 @@ OTHERS = [
         " y el agua ya no puede salir. El sábado le pediré la escalera al vecino.",
     ),
     (
-        OTHER,
+        "it",
         "La cantina è di nuovo umida dopo la pioggia, perché il pluviale è pieno di foglie e"
         " l'acqua non riesce più a defluire. Sabato chiederò la scala al vicino.",
     ),
     (
-        OTHER,
+        "pt",
         "O porão está úmido de novo depois da chuva, porque a calha está cheia de folhas e a água"
         " não consegue mais escoar. No sábado vou pedir a escada ao vizinho.",
     ),
     (
-        OTHER,
+        "nl",
         "De kelder is na de regen weer vochtig, omdat de regenpijp vol bladeren zit en het water"
         " niet meer kan weglopen. Zaterdag vraag ik de buurman om zijn ladder.",
     ),
     (
-        OTHER,
+        "sv",
         "Källaren är fuktig igen efter regnet, eftersom stupröret är fullt av löv och vattnet inte"
         " längre kan rinna undan. På lördag frågar jag grannen om hans stege.",
     ),
     (
-        OTHER,
+        "pl",
         "Piwnica jest po deszczu znowu wilgotna, bo rynna jest pełna liści i woda nie może już"
         " odpływać. W sobotę poproszę sąsiada o drabinę.",
     ),
     (
-        OTHER,
+        "fi",
         "Kellari on sateen jälkeen taas kostea, koska syöksytorvi on täynnä lehtiä eikä vesi pääse"
         " enää valumaan pois. Lauantaina pyydän naapurilta tikkaita.",
     ),
     (
-        OTHER,
+        "hu",
         "A pince az eső után megint nedves, mert az esőcsatorna tele van levelekkel, és a víz már"
         " nem tud lefolyni. Szombaton elkérem a szomszéd létráját.",
     ),
     (
-        OTHER,
+        "tr",
         "Bodrum yağmurdan sonra yine nemli, çünkü yağmur borusu yaprakla dolu ve su artık akamıyor."
         " Cumartesi günü komşudan merdivenini isteyeceğim.",
     ),
@@ -80,7 +80,7 @@ OTHERS = [
         " bảy tôi sẽ mượn thang của người hàng xóm.",
     ),
     (
-        OTHER,
+        "id",
         "Ruang bawah tanah lembap lagi setelah hujan, karena pipa talang penuh daun dan air tidak"
         " bisa mengalir lagi. Hari Sabtu saya akan meminjam tangga tetangga.",
     ),
@@ -104,15 +104,18 @@ TELL_NOTHING = [
     "雨后",
 ]
 
+# Invented vaults of people who jot down English without many words of grammar.
+TERSE = json.loads((TOP / "tests/data/terse_english_vaults.json").read_text(encoding="utf-8"))
+
 
 @pytest.mark.parametrize(("language", "text"), [("en", ENGLISH), *OTHERS])
 def test_a_paragraph_tells_its_language(language: str, text: str) -> None:
-    assert language_of_prose(text) == language
+    assert language_of(text)[:2] == (language, True)
 
 
 @pytest.mark.parametrize("text", TELL_NOTHING)
 def test_lists_and_names_tell_nothing(text: str) -> None:
-    assert language_of_prose(text) == ""
+    assert not (language_of(text).code and language_of(text).is_clear)
     assert language_shares([text, ENGLISH]) == {"en": 1.0}
 
 
@@ -120,7 +123,7 @@ def test_lists_and_names_tell_nothing(text: str) -> None:
 def test_a_wrapped_paragraph_is_as_good_as_one_line(text: str) -> None:
     words = text.split()
     wrapped = "\n".join(" ".join(words[at : at + 11]) for at in range(0, len(words), 11))
-    assert language_of_prose(wrapped) == language_of_prose(text)
+    assert language_of(wrapped) == language_of(text)
 
 
 def test_shares_count_words_whatever_the_script() -> None:
@@ -145,10 +148,17 @@ def test_the_vaults_of_three_people(person: str, english: float) -> None:
     assert set(shares) <= {"en", "de"}
 
 
+@pytest.mark.parametrize("person", TERSE)
+def test_terse_english_is_not_taken_for_another_language(person: str) -> None:
+    notes = TERSE[person]
+    assert set(language_shares(notes)) <= {"en"}
+    assert all(language_of(note).code in ("", "en") for note in notes)
+
+
 @given(st.text())
 def test_any_text_can_be_surveyed(text: str) -> None:
     assert sum(language_shares([text]).values()) == pytest.approx(
-        1 if language_of_prose(text) else 0
+        1 if language_shares([text]) else 0
     )
 
 

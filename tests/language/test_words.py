@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.index.text import indexable_text, search_terms
+from amem_cli.language.detect import detect_language
 from amem_cli.language.words import (
     cjk_bigrams,
-    detect_language,
     is_stopword,
     sentences,
     stem,

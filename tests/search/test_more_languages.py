@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amem_cli.data import table
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import synchronise
-from amem_cli.language.stems import LATIN_LANGUAGES, fold_scripts, languages_of, stems
+from amem_cli.language.detect import language_of, named_shares
+from amem_cli.language.stems import LATIN_LANGUAGES, fold_scripts, stems
 from amem_cli.language.words import fold
 from amem_cli.search.search import search
 from amem_cli.search.snippet import marks
@@ -111,10 +113,19 @@ def test_traditional_and_simplified_characters_are_marked_where_they_are() -> No
 
 def test_the_languages_of_a_text_are_those_it_has_words_of() -> None:
     for code in ("fr", "it", "pt", "nl", "sv", "fi", "pl"):
-        assert code in languages_of(NOTES[code])
-    assert not languages_of(NOTES["en"])
+        assert code in language_of(NOTES[code]).possible
+    assert not language_of(NOTES["en"]).possible
     mixed = f"{NOTES['en']} {NOTES['nl']}"
-    assert languages_of(mixed) == {"nl"}
+    assert language_of(mixed).possible == {"nl"}
+
+
+def test_each_language_that_a_text_can_tell_has_folded_words_a_stemmer_and_a_name() -> None:
+    rows = table("function_words.toml")
+    assert set(rows) == set(LATIN_LANGUAGES)
+    for code, row in rows.items():
+        assert row == fold(row)
+        assert len(set(row.split())) == len(row.split()), code
+        assert "another" not in named_shares({code: 1.0})
 
 
 @given(st.text())
