@@ -233,18 +233,19 @@ def guarded(folder: Path, vectors: Path | None, *, update: bool) -> bool:
                 encoders[is_multilingual] = RememberingEncoder(encoder, vectors)
         return encoders[is_multilingual]
 
-    def values_of(groups: list[Group], is_multilingual: bool) -> tuple[list[str], Any]:
-        names, rows = [], []
-        for group in groups:
-            with tempfile.TemporaryDirectory() as root:
-                searches = Searches(Path(root), group, opened(is_multilingual), "none")
-                for asked in group.questions:
-                    wanted = [searches.path_of.get(each, each) for each in asked.gold]
-                    names.append(f"{group.name}: {asked.query}")
-                    rows.append(scores(searches.product(asked.query, "hybrid"), wanted))
-                searches.workspace.close()
+    def values_of(group: Group, is_multilingual: bool) -> Any:
         columns = [METRICS.index(name) for name in retrieval_guard.METRICS]
-        return names, np.array(rows)[:, columns]
+        with tempfile.TemporaryDirectory() as root:
+            searches = Searches(Path(root), group, opened(is_multilingual), "none")
+            rows = [
+                scores(
+                    searches.product(asked.query, "hybrid"),
+                    [searches.path_of.get(each, each) for each in asked.gold],
+                )
+                for asked in group.questions
+            ]
+            searches.workspace.close()
+        return np.array(rows)[:, columns]
 
     return retrieval_guard.guard(folder, values_of, update)
 

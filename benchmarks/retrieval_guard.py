@@ -21,65 +21,64 @@ MULTILINGUAL = {"gold": ("photographer",), "madial_zh": ("zh",)}
 SAMPLES = 10_000
 # Of the intervals of a few dozen figures none should lie below nothing by chance alone.
 CONFIDENCE = 99.5
+LOST = " LOST"
 
 
 def parts(folder: Path) -> Iterator[tuple[str, bool, list[Group]]]:
-    """Names of the figures, whether the multilingual encoder is meant, and the groups."""
+    """Names of the sets, whether the multilingual encoder is meant, and the groups."""
     for name, groups in data_sets(folder, []):
-        places = PARTS.get(name, range(len(groups)))
-        yield name, False, [groups[place] for place in places]
+        yield name, False, [groups[place] for place in PARTS.get(name, range(len(groups)))]
         if named := [each for each in groups if each.name in MULTILINGUAL.get(name, ())]:
             yield f"{name}, multilingual", True, named
 
 
-def guard(
-    folder: Path, values_of: Callable[[list[Group], bool], tuple[list[str], Any]], update: bool
-) -> bool:
+def guard(folder: Path, values_of: Callable[[Group, bool], Any], update: bool) -> bool:
     """Print a table of each set before and now; False if one lost beyond chance.
 
     Args:
-        values_of: searches groups: names of the questions, and `METRICS` of each, in 0..1.
-        update: make these the figures to be held against, in the sets that are there.
+        values_of: searches a group; `METRICS` of each of its questions, in 0..1.
+        update: make these the figures to be held against.
     """
     figures = json.loads(FIGURES.read_text("utf-8")) if FIGURES.exists() else {}
-    print(f"{'':26}questions" + "".join(f"{name:>38}" for name in METRICS))
+    print(f"{'':26}questions" + "".join(f"{name:>32}" for name in METRICS))
     kept = True
     for name, is_multilingual, groups in parts(folder):
-        asked, values = values_of(groups, is_multilingual)
-        # The questions themselves belong to their authors.
-        digest = hashlib.sha256("\n".join(asked).encode()).hexdigest()[:16]
-        known = figures.get(name, {})
-        before = (
-            np.array([known[each] for each in METRICS]).T if known.get("of") == digest else None
+        pairs: list[tuple[Any, Any]] = []
+        for group in groups:
+            values = values_of(group, is_multilingual)
+            # The questions themselves belong to their authors.
+            asked = "\n".join(each.query for each in group.questions)
+            key = f"{name}: {group.name}: {hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+            if key in figures:
+                pairs.append((np.array(figures[key]).T, values))
+            if update:
+                figures[key] = np.round(values, 4).T.tolist()
+        before, now = (
+            (np.vstack(column) for column in zip(*pairs, strict=True)) if pairs else (None, None)
         )
-        cells, is_lost = compared(before, values)
-        kept &= not is_lost
-        print(f"{name:26}{len(asked):9}" + "".join(f"{cell:>38}" for cell in cells), flush=True)
-        if update:
-            columns = zip(METRICS, np.round(values, 4).T.tolist(), strict=True)
-            figures[name] = {"of": digest, **dict(columns)}
+        cells = ["no figures yet"] * len(METRICS) if before is None else compared(before, now)
+        kept &= not any(cell.endswith(LOST) for cell in cells)
+        count = 0 if now is None else len(now)
+        print(f"{name:26}{count:9}" + "".join(f"{cell:>32}" for cell in cells), flush=True)
     if update:
-        rows = (f"{json.dumps(name)}: {json.dumps(each)}" for name, each in figures.items())
+        rows = (f"{json.dumps(key)}: {json.dumps(each)}" for key, each in figures.items())
         FIGURES.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
     return kept or update
 
 
-def compared(before: Any, now: Any) -> tuple[list[str], bool]:
-    """For each metric before, now and the difference with its interval; whether one is a loss.
+def compared(before: Any, now: Any) -> list[str]:
+    """For each metric before, now and the difference with its interval, and whether it is a loss.
 
     Args:
-        before, now: a row for each question; None if there are no figures of these questions.
+        before, now: `METRICS` of each question, a row each.
     """
-    if before is None:
-        return [f"{100 * mean:.1f}, not known before" for mean in now.mean(axis=0)], False
     gains = 100 * (now - before)
     drawn = np.random.default_rng(0).integers(0, len(gains), (SAMPLES, len(gains)))
     bounds = (100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2
     lows, highs = np.percentile(gains[drawn].mean(axis=1), bounds, axis=0)
-    cells = [
-        f"{was:.1f} → {found:.1f} ({low:+.1f} to {high:+.1f})" + " LOST" * (high < 0)
+    return [
+        f"{was:.1f} → {found:.1f} ({low:+.1f} to {high:+.1f})" + LOST * (high < 0)
         for was, found, low, high in zip(
             100 * before.mean(axis=0), 100 * now.mean(axis=0), lows, highs, strict=True
         )
     ]
-    return cells, bool((highs < 0).any())

@@ -69,11 +69,11 @@ class Scale(NamedTuple):
 
 # `python benchmarks/search_floor.py DATA_FOLDER` repeats the fits, with `--encoder multilingual`
 # that of spread vectors.
-BY_MEANING = Scale(nearness=4.288, coverage=2.94, rare_words=0.0, offset=-3.331, floor=0.055)
+BY_MEANING = Scale(nearness=4.019, coverage=2.948, rare_words=0.0, offset=-3.341, floor=0.051)
 BY_SPREAD_MEANING = Scale(
     nearness=3.455, coverage=3.141, rare_words=0.0, offset=-3.578, floor=0.052
 )
-BY_WORDS = Scale(nearness=0.0, coverage=1.484, rare_words=2.278, offset=-4.532, floor=0.061)
+BY_WORDS = Scale(nearness=0.0, coverage=1.633, rare_words=2.301, offset=-4.69, floor=0.055)
 
 
 def scale_for(readable: float | None, *, is_spread: bool = False) -> Scale:
