@@ -77,7 +77,7 @@ def compared(before: Any, now: Any) -> list[str]:
     bounds = (100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2
     lows, highs = np.percentile(gains[drawn].mean(axis=1), bounds, axis=0)
     return [
-        f"{was:.1f} → {found:.1f} ({low:+.1f} to {high:+.1f})" + LOST * (high < 0)
+        f"{was:.1f} → {found:.1f} ({low:+.1f} to {high:+.1f})" + LOST * bool(high < 0)
         for was, found, low, high in zip(
             100 * before.mean(axis=0), 100 * now.mean(axis=0), lows, highs, strict=True
         )
