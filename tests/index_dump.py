@@ -27,7 +27,7 @@ def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]
         "events": rows("SELECT event, note, kind, record FROM events"),
         "processed": rows("SELECT text_hash, note FROM processed"),
         "stand_ins": rows("SELECT text_hash, note FROM stand_ins"),
-        "superseded": rows("SELECT source, target, relation FROM superseded"),
+        "superseded": rows("SELECT owner, source, target, relation, event FROM superseded"),
         "decisions": rows("SELECT * FROM decisions"),
         "suggestions": rows("SELECT * FROM suggestions"),
     }

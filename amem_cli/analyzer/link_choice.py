@@ -30,7 +30,7 @@ from amem_cli.language.words import (
     is_unspaced,
     subject_stems,
 )
-from amem_cli.notes.note import MemoryLink, Note
+from amem_cli.notes.note import SUPERSEDING, MemoryLink, Note
 
 _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
@@ -259,7 +259,12 @@ def changed_contexts(
         context = _closed(older, unclosed(older), note, each) if note.created else ""
         if context and context != older.context:
             reason = statement_reason(note, older.title, each)
-            changes.append(Evolution(older.path, context, reason=reason, waits=not each.sure))
+            relation = each.relation if each.relation in SUPERSEDING else ""
+            changes.append(
+                Evolution(
+                    older.path, context, reason=reason, relation=relation, waits=not each.sure
+                )
+            )
     return changes
 
 

@@ -60,8 +60,8 @@ class Citation:
     """A note that an answer rests on.
 
     `quote` has no markup and begins in `line` of the file (1-based, 0 if unknown); `via` is the key
-    of the hit whose link brought the note in; `superseded_by` are notes that replace it, the newest
-    first.
+    of the hit whose link brought the note in; `superseded_by` and `contradicted_by` are notes by
+    which it no longer holds, the newest first.
     """
 
     id: str | None
@@ -72,6 +72,7 @@ class Citation:
     line: int
     via: str | None
     superseded_by: tuple[NoteSummary, ...] = ()
+    contradicted_by: tuple[NoteSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +196,16 @@ def _ask_model(
 
 def _public(source: QuotedNote) -> QuotedNote:
     """A source that names no private note."""
-    newer = tuple(note for note in source.superseded_by if not note.private)
-    return replace(source, superseded_by=newer)
+    superseded = tuple(note for note in source.superseded_by if not note.private)
+    contradicted = tuple(note for note in source.contradicted_by if not note.private)
+    return replace(source, superseded_by=superseded, contradicted_by=contradicted)
 
 
 def _newer(sources: Iterable[QuotedNote]) -> dict[str, list[str]]:
-    """Labels of the sources that supersede each of them."""
+    """Labels of the sources that are newer than each of them, and say so."""
     labels = {source.path: source.label for source in sources}
     return {
-        source.label: [labels[note.path] for note in source.superseded_by if note.path in labels]
+        source.label: [labels[note.path] for note in source.newer if note.path in labels]
         for source in sources
     }
 
@@ -257,9 +259,13 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
 
 def _mark(citation: Citation) -> str:
     """After the number of a quotation, what replaced its note."""
-    titles = (f"“{' '.join(note.title.split())}”" for note in citation.superseded_by)
-    newer = " and ".join(titles)
-    return f", superseded by {newer}" if newer else ""
+    kinds = (("superseded", citation.superseded_by), ("contradicted", citation.contradicted_by))
+    marks = []
+    for kind, notes in kinds:
+        if newer := " and ".join(f"“{' '.join(note.title.split())}”" for note in notes):
+            since = f" since {notes[0].made[:10]}" if notes[0].made else ""
+            marks.append(f", {kind} by {newer}{since}")
+    return "".join(marks)
 
 
 def _weights(index: MemoryIndex, terms: Sequence[str]) -> dict[str, float]:
@@ -291,7 +297,7 @@ def _nearness(
 
 
 def _citation(ports: VaultPorts, source: QuotedNote, quote: str) -> Citation:
-    names = ("id", "path", "title", "created", "via", "superseded_by")
+    names = ("id", "path", "title", "created", "via", "superseded_by", "contradicted_by")
     own = {name: getattr(source, name) for name in names}
     line = _line_of(ports, source.path, quote)
     return Citation(**own, quote=" ".join(quote.split()), line=line)

@@ -141,7 +141,7 @@ def outdated(cited: Sequence[str], sources: Sequence[QuotedNote]) -> str:
     """A remark if an answer rests on a note without the one that supersedes it, or nothing."""
     labels = {source.path: source.label for source in sources}
     for source in sources:
-        newer = {labels[note.path] for note in source.superseded_by if note.path in labels}
+        newer = {labels[note.path] for note in source.newer if note.path in labels}
         if source.label in cited and newer and not newer.intersection(cited):
             current = " and ".join(sorted(newer))
             return (

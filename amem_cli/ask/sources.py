@@ -70,7 +70,7 @@ class QuotedNote:
     """A note to answer from, with the passages that were chosen.
 
     `label` is its name in the prompt, such as `n1`; `texts` are in the note's order, `quotable` is
-    what of them may be quoted; `superseded_by` has the newest note first.
+    what of them may be quoted; `superseded_by` and `contradicted_by` have the newest note first.
     """
 
     label: str
@@ -84,6 +84,12 @@ class QuotedNote:
     links: tuple[SourceLink, ...] = ()
     quotable: str = ""
     superseded_by: tuple[NoteSummary, ...] = ()
+    contradicted_by: tuple[NoteSummary, ...] = ()
+
+    @property
+    def newer(self) -> tuple[NoteSummary, ...]:
+        """The notes that say that this one no longer holds."""
+        return self.superseded_by + self.contradicted_by
 
     @property
     def text(self) -> str:
@@ -160,6 +166,7 @@ def find_sources(
             links=links.get(path, ()),
             quotable=_GAP.join(each.quotable for each in excerpts if each.quotable),
             superseded_by=tuple(each for each in hit.superseded_by if each.path not in hidden),
+            contradicted_by=tuple(each for each in hit.contradicted_by if each.path not in hidden),
         )
         for path, hit, excerpts in (
             (path, by_path[path], sorted(own, key=lambda each: each.place))
@@ -268,8 +275,12 @@ def heading(source: QuotedNote, labels: dict[str, str]) -> str:
         if (label := labels.get(link.other))
     ]
     relations += [
-        f"superseded by “{quote_line(note.title, _TITLE_BYTES)}”"
-        for note in source.superseded_by
+        f"{kind} by “{quote_line(note.title, _TITLE_BYTES)}”"
+        for kind, newer in (
+            ("superseded", source.superseded_by),
+            ("contradicted", source.contradicted_by),
+        )
+        for note in newer
         if note.path not in labels
     ]
     linked = f" [{'; '.join(relations)}]" if relations else ""

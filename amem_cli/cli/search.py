@@ -15,6 +15,7 @@ from typer import Argument, Option
 from amem_cli.cli.main import ending_at_once
 from amem_cli.cli.session import (
     LIMIT,
+    AsOfOption,
     CreatedOption,
     LlmOption,
     PathOption,
@@ -64,6 +65,7 @@ def search(
     since: SinceOption = None,
     until: UntilOption = None,
     created: CreatedOption = None,
+    as_of: AsOfOption = None,
     path: PathOption = "",
     queries: Annotated[
         Path | None,
@@ -109,7 +111,7 @@ def search(
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
     # Read whole: a wrong line must be reported before the first answer is printed.
     batch = [] if queries is None else list(_queries(queries))
-    selection = filters(tag, since, until, path, created)
+    selection = filters(tag, since, until, path, created, as_of)
     session = session_of(context)
 
     def answer(text: str) -> SearchResult:
@@ -198,6 +200,7 @@ def list_(
     since: SinceOption = None,
     until: UntilOption = None,
     created: CreatedOption = None,
+    as_of: AsOfOption = None,
     path: PathOption = "",
     orphans: Annotated[bool, Option("--orphans", help="Only notes without links.")] = False,
     pending: Annotated[
@@ -253,7 +256,7 @@ def list_(
     from amem_cli.search.search import day_of
     from amem_cli.terminal.row_format import row_maker, write_rows
 
-    selection = filters(tag, since, until, path, created)
+    selection = filters(tag, since, until, path, created, as_of)
     session = session_of(context)
     if form and session.output.as_json:
         raise UsageError("give --format or --json, not both")
@@ -306,6 +309,7 @@ def ask(
     since: SinceOption = None,
     until: UntilOption = None,
     created: CreatedOption = None,
+    as_of: AsOfOption = None,
     path: PathOption = "",
     llm: LlmOption = True,
 ) -> None:
@@ -319,14 +323,14 @@ def ask(
 
         amem ask "Why did the webhooks come late on Mondays?"
         amem ask "What did we agree on the rent?" --since 2026-01 --tag cafe
-        amem ask "Who has the spare key?" --no-llm --json
+        amem ask "Who has the spare key?" --as-of 2025-12-31
     """
     from amem_cli.terminal.notes import answer_document, show_answer
 
     question = " ".join(words)
     if not question.strip():
         raise UsageError("the question is empty", hint='Ask something: amem ask "…".')
-    selection = filters(tag, since, until, path, created)
+    selection = filters(tag, since, until, path, created, as_of)
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
         answer = workspace.ask(question, limit=limit, budget=budget, filters=selection)

@@ -205,6 +205,13 @@ CreatedOption = Annotated[
     str | None,
     Option(help="Only notes created on this day or in this period, in the same forms."),
 ]
+AsOfOption = Annotated[
+    str | None,
+    Option(
+        "--as-of",
+        help="What held on this day: leave out later notes, and what they say of older ones.",
+    ),
+]
 PathOption = Annotated[
     str, Option(help="Only notes in this folder or with a path like 'daily/2026-*'.")
 ]
@@ -224,6 +231,7 @@ def filters(
     until: str | None,
     path: str,
     created: str | None = None,
+    as_of: str | None = None,
 ) -> Filters:
     """Which notes the filter options select; `created` is both a `since` and an `until`."""
     from amem_cli.search.search import Filters
@@ -233,7 +241,7 @@ def filters(
     first, last = (since, until) if created is None else (created, created)
     names = ("--since", "--until") if created is None else ("--created", "--created")
     days = _day(first, names[0], last=False), _day(last, names[1], last=True)
-    return Filters(tuple(tag or ()), *days, path)
+    return Filters(tuple(tag or ()), *days, path, as_of=_day(as_of, "--as-of", last=True))
 
 
 def _day(text: str | None, option: str, *, last: bool) -> datetime | None:

@@ -178,7 +178,8 @@ def _carry_out(
     ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
 ) -> bool:
     by, review = ("machine", "accepted") if value is None else ("person", "edited")
-    event = _decision(ports, "evolve", proposal, by=by, reason=proposal.reason, review=review)
+    why = {"reason": proposal.reason, "relation": proposal.relation, "review": review}
+    event = _decision(ports, "evolve", proposal, by=by, **why)
     if proposal.link_change is not None:
         changes = [proposal.link_change]
         return bool(draft_link_changes(draft, ports.index, changes, partial(replace, event)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from amem_cli.journal.events import Event, LinkRecord
     from amem_cli.journal.files import JournalFolder
     from amem_cli.journal.link_decisions import LinkDecision
+    from amem_cli.journal.provenance import Provenance
 
 _PROCESSED = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
@@ -62,7 +63,7 @@ _TOTALS = (
 
 
 class SupersedingLink(NamedTuple):
-    """A link by which one note, `newer`, supersedes or contradicts another; by their paths."""
+    """That one note, `newer`, supersedes or contradicts another; by their paths."""
 
     older: str
     newer: str
@@ -287,15 +288,28 @@ class IndexLinkHistory:
         return {(note, target): time for note, target, time in self._file.rows(sql)}
 
     def superseded(self, paths: Sequence[str] | None = None) -> list[SupersedingLink]:
-        """Links by which notes at `paths` (None: all) are superseded or contradicted, if the links
-        still exist."""
-        among = "" if paths is None else " WHERE o.path IN (SELECT value FROM json_each(?))"
+        """What supersedes and contradicts notes at `paths` (None: all).
+
+        A link in the properties says so as long as it is there, and a context that the machine
+        closed because of another note as long as nobody changed it. Of two notes that contradict
+        each other the later one is the newer, whichever says it.
+        """
         sql = (
-            "SELECT o.path, n.path, v.relation FROM superseded v"  # noqa: S608
-            f" JOIN notes o ON v.target IN (o.id, o.path) {_NEWER}{among} ORDER BY 1, 2"
+            "SELECT DISTINCT v.owner = v.target, o.path, n.path, v.relation,"  # noqa: S608
+            " v.relation = 'contradicts' AND o.created > n.created FROM superseded v"
+            f" JOIN notes o ON v.target IN (o.id, o.path) {_NEWER}"
+            f" WHERE v.relation IN {SUPERSEDING} AND NOT (v.owner = v.target AND EXISTS("
+            "SELECT 1 FROM superseded t WHERE t.owner = v.source AND t.target = v.target"
+            f" AND t.relation NOT IN {SUPERSEDING} AND t.event > v.event)) ORDER BY 2, 3"
         )
-        rows = self._file.rows(sql, () if paths is None else (json.dumps(list(paths)),))
-        return [each for each in (SupersedingLink(*row) for row in rows) if self._is_written(each)]
+        wanted = None if paths is None else frozenset(paths)
+        found = []
+        for by_context, target, source, relation, is_turned in self._file.rows(sql):
+            older, newer = (source, target) if is_turned else (target, source)
+            is_wanted = wanted is None or older in wanted
+            if is_wanted and (by_context or self._is_written(source, target)):
+                found.append(SupersedingLink(older, newer, relation))
+        return list(dict.fromkeys(found))
 
     def decided(self, limit: int) -> list[DecidedLink]:
         """The last `limit` links that a person kept or removed, the newest first."""
@@ -336,19 +350,21 @@ class IndexLinkHistory:
     def update(self, note: str, news: Sequence[Event]) -> None:
         """Update the tables after events of a note (id or path) were stored."""
         # A note with decisions may have moved, which any event can tell.
-        held = "EXISTS(SELECT 1 FROM {} WHERE source = ?1)"
-        sql = f"SELECT {held.format('decisions')} OR {held.format('superseded')}"
+        sql = (
+            "SELECT EXISTS(SELECT 1 FROM decisions WHERE source = ?1)"
+            " OR EXISTS(SELECT 1 FROM superseded WHERE owner = ?1)"
+        )
         if any(map(_concerns_links, news)) or self._file.value(sql, note):
             self._store(note)
 
     def _events_of(self, note: str) -> list[Event]:
         return _events(self._file, "WHERE note = ? ORDER BY event", note)
 
-    def _is_written(self, link: SupersedingLink) -> bool:
-        """Whether the link is still in the front matter: a person may have deleted it."""
+    def _is_written(self, source: str, target: str) -> bool:
+        """Whether a link is still in the front matter: a person may have deleted it."""
         return any(
-            target == link.older and written.kind == "property"
-            for target, written in self._links.outgoing(link.newer)
+            path == target and written.kind == "property"
+            for path, written in self._links.outgoing(source)
         )
 
     def _store(self, note: str) -> None:
@@ -357,11 +373,10 @@ class IndexLinkHistory:
 
         events = self._events_of(note)
         for table in _OF_LINKS:
-            self._file.rows(f"DELETE FROM {table} WHERE source = ?", (note,))  # noqa: S608
-        for link in provenance(events).links.values():
-            if link.relation in SUPERSEDING:
-                row = (note, link.target, link.relation)
-                self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?)", row)
+            owner = "owner" if table == "superseded" else "source"
+            self._file.rows(f"DELETE FROM {table} WHERE {owner} = ?", (note,))  # noqa: S608
+        for row in _superseded_rows(note, events, provenance(events)):
+            self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?, ?, ?)", row)
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
         for decision in link_decisions(events):
@@ -469,9 +484,30 @@ class IndexUsage:
         return {note: (int(count), str(last)) for note, count, last in rows}
 
 
+def _superseded_rows(
+    note: str, events: Sequence[Event], known: Provenance
+) -> Iterator[tuple[str, str, str, str, str]]:
+    """Rows of the table `superseded` that follow from a note's events.
+
+    A link whose note does not say so any more has one, too: then what that note closed holds again.
+    """
+    for link in known.links.values():
+        said = [
+            event.id
+            for event in events
+            for before in event.links_before
+            if before.target == link.target and before.relation in SUPERSEDING
+        ]
+        if link.relation in SUPERSEDING or said:
+            yield note, note, link.target, link.relation, said[-1] if said else ""
+    if (closing := known.closed_by) is not None:
+        yield note, closing.trigger, note, closing.relation, closing.id
+
+
 def _concerns_links(event: Event) -> bool:
     changed = event.links or any(change.field == "links" for change in event.changes)
-    return bool(changed or event.review) or event.kind in ("process", "undo", "reject")
+    is_decided = event.review or event.relation
+    return bool(changed or is_decided) or event.kind in ("process", "undo", "reject")
 
 
 def _events(file: Database, condition: str, *bindings: Any) -> list[Event]:

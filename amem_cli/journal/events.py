@@ -84,6 +84,8 @@ class Event:
         note: id of the note; empty if the event is not about one note.
         trigger: id or path of the note whose addition or change caused the event.
         cause: id of the event that caused this one.
+        relation: what the `trigger` is to the note, if its new context says that the note no longer
+            holds: `supersedes` or `contradicts` (`evolve`).
         sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
         sketch: fingerprint of that text's words, by which a later text is compared (`process`).
@@ -112,6 +114,7 @@ class Event:
     trigger: str = ""
     cause: str = ""
     reason: str = ""
+    relation: str = ""
     changes: tuple[Change, ...] = ()
     links: tuple[LinkRecord, ...] = ()
     links_before: tuple[LinkRecord, ...] = ()

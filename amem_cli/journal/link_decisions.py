@@ -282,6 +282,8 @@ class Evolution:
     Attributes:
         path: vault-relative path of the older note.
         context: its new context; None for no change.
+        relation: what the new note is to the older one if the context says that this one no longer
+            holds: `supersedes` or `contradicts`; else empty.
         waits: a person decides on it in any mode, and no link need lead to the note.
     """
 
@@ -292,6 +294,7 @@ class Evolution:
     tags_add: tuple[str, ...] = ()
     tags_drop: tuple[str, ...] = ()
     reason: str = ""
+    relation: str = ""
     waits: bool = False
 
 
@@ -310,6 +313,7 @@ class Proposal:
         text_hash: of the note's text; identifies a note without id after a rename.
         link_change: the change of one of the machine's links; `change` then holds only that
             link's text.
+        relation: as in `Evolution`.
     """
 
     id: str
@@ -324,6 +328,7 @@ class Proposal:
     prompt: str = ""
     text_hash: str = ""
     link_change: LinkUpdate | None = None
+    relation: str = ""
 
     @property
     def key(self) -> str:
@@ -336,6 +341,8 @@ def proposal_record(proposal: Proposal) -> dict[str, Any]:
     record = asdict(proposal)
     if proposal.link_change is None:
         del record["link_change"]
+    if not proposal.relation:
+        del record["relation"]
     return record
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from amem_cli.journal.events import Change, Event, LinkRecord, follows_a_note
 from amem_cli.markdown.links import parse_link
-from amem_cli.notes.note import LIST_FIELDS
+from amem_cli.notes.note import LIST_FIELDS, SUPERSEDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class Provenance:
             its suggestions that they rejected.
         kept: targets of links of which a person undid or rejected a change.
         context: the machine's last context, or None.
+        closed_by: the event by which the words of another note, its `trigger`, closed the context;
+            None if the context does not say that the note no longer holds.
     """
 
     keywords: frozenset[str] = frozenset()
@@ -30,6 +32,7 @@ class Provenance:
     declined: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     context: str | None = None
+    closed_by: Event | None = None
 
     def may_replace_context(self, current: str) -> bool:
         """True if there is no context, or if it is the machine's."""
@@ -61,6 +64,7 @@ def provenance(events: Iterable[Event]) -> Provenance:
     declined: set[str] = set()
     kept: set[str] = set()
     context: str | None = None
+    closed_by: Event | None = None
     counting = effective_events(events)
     undone = undone_events(counting)
     reviewed = {event.id for event in counting if event.by == "person" and event.review}
@@ -78,6 +82,8 @@ def provenance(events: Iterable[Event]) -> Provenance:
                 if writes:
                     owned[change.field] |= after - before
             elif change.field == "context":
+                closes = event.relation in SUPERSEDING and bool(event.trigger)
+                closed_by = event if closes else None
                 # Another machine may have seen the note before the journal that explains it.
                 if event.kind != "release" or change.before == context:
                     context = change.after if writes else None
@@ -97,6 +103,7 @@ def provenance(events: Iterable[Event]) -> Provenance:
         declined=frozenset(declined),
         kept=frozenset(kept),
         context=context,
+        closed_by=closed_by,
     )
 
 

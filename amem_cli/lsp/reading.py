@@ -32,10 +32,12 @@ def _card_text(card: NoteCard) -> str:
     note, view = card.view.summary, card.view
     lines = [f"**{_plain(note.title)}** · {note.made[:10]} · {note.path}"]
     newer = [
-        f"⚠ superseded by **{_plain(each.title)}**" for each in view.supersession.superseded_by
-    ]
-    newer += [
-        f"⚠ contradicted by **{_plain(each.title)}**" for each in view.supersession.contradicted_by
+        f"⚠ {kind} by **{_plain(each.title)}** since {each.made[:10]}"
+        for kind, those in (
+            ("superseded", view.supersession.superseded_by),
+            ("contradicted", view.supersession.contradicted_by),
+        )
+        for each in those
     ]
     parts = [*lines, *newer]
     if note.context:

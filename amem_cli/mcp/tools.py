@@ -49,7 +49,9 @@ def _filtered(given: Arguments) -> dict[str, Any]:
     rest = dict(given)
     tags, folder = tuple(rest.pop("tags") or ()), rest.pop("folder") or ""
     since, until = _day(rest.pop("since"), "since", 0), _day(rest.pop("until"), "until", 1)
-    return {**rest, "filters": Filters(tags=tags, since=since, until=until, path=folder)}
+    as_of = _day(rest.pop("as_of", None), "as_of", 1)
+    filters = Filters(tags=tags, since=since, until=until, path=folder, as_of=as_of)
+    return {**rest, "filters": filters}
 
 
 def _day(text: str | None, name: str, end: int) -> datetime | None:

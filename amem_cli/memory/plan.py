@@ -333,7 +333,8 @@ class ProcessPlan:
         if waits:
             self._propose(note, change, fields)
             return []
-        event = self._event("evolve", self._analysis.linking.step, reason=change.reason)
+        why = {"reason": change.reason, "relation": change.relation}
+        event = self._event("evolve", self._analysis.linking.step, **why)
         taken = [each.note.id for each in self.drafts if each.note.id]
         if not draft.change(fields, event, taken=taken):
             return []
@@ -357,7 +358,9 @@ class ProcessPlan:
             change = change_of(note, name, value)
             # A person is asked once.
             if change not in waiting:
-                self.proposed.append(self._proposal(note, change, evolution.reason, step))
+                proposal = self._proposal(note, change, evolution.reason, step)
+                relation = evolution.relation if name == "context" else ""
+                self.proposed.append(replace(proposal, relation=relation))
 
     def _proposal(self, note: Note, change: Change, reason: str, step: Step) -> Proposal:
         known = self._ports.index.notes.summary(note.path)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.words import fold
 from amem_cli.notes.names import NameTable, is_linkable, shortest_target
+from amem_cli.search.search import current_first
 
 # A name is a better match the more of it was typed from its beginning.
 _WHOLE, _BEGINNING, _WORD, _WORDS, _WITHIN = 1.0, 0.8, 0.6, 0.5, 0.3
@@ -26,12 +28,14 @@ class NoteName:
     Attributes:
         target: what to write between the brackets, without the name if it is not the file's.
         kind: `meaning` if the note was found by what it says, not by what was typed.
+        newer: the title of a note by which it no longer holds; empty if it does.
     """
 
     path: str
     name: str
     target: str
     kind: Literal["title", "alias", "meaning"]
+    newer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +48,25 @@ class _Entry:
 class NameList:
     """The names of all notes that a link can have, kept in memory."""
 
-    def __init__(self, notes: Iterable[NoteSummary]) -> None:
+    def __init__(
+        self,
+        notes: Iterable[NoteSummary],
+        newer: Mapping[str, Sequence[NoteSummary]] = MappingProxyType({}),
+    ) -> None:
         notes = [note for note in notes if is_linkable(note.path)]
+        self._newer = {path: [note.path for note in those] for path, those in newer.items()}
         table = NameTable((note.path, note.aliases, note.title) for note in notes)
         self._entries: list[_Entry] = []
         self._titles: dict[str, _Entry] = {}
         for note in notes:
             target = shortest_target(note.path, table)
-            title = NoteName(note.path, note.title, target, "title")
+            later = newer[note.path][0].title if newer.get(note.path) else ""
+            title = NoteName(note.path, note.title, target, "title", later)
             entry = _Entry(title, fold(note.title), note.modified)
             self._titles[note.path] = entry
             self._entries.append(entry)
             for alias in note.aliases:
-                named = NoteName(note.path, alias, target, "alias")
+                named = NoteName(note.path, alias, target, "alias", later)
                 self._entries.append(_Entry(named, fold(alias), note.modified))
         titles = self._titles.values()
         self._latest = heapq.nlargest(_LATEST, titles, key=lambda each: each.modified)
@@ -91,7 +101,7 @@ class NameList:
         best = heapq.nlargest(
             limit, found, key=lambda each: (each[0], each[1].modified, each[1].note.path)
         )
-        return [entry.note for _, entry in best]
+        return self._current_first([entry.note for _, entry in best])
 
     def by_meaning(
         self, near: Mapping[str, float], limit: int, *, besides: Iterable[str] = ()
@@ -101,7 +111,16 @@ class NameList:
         order = sorted(near, key=lambda path: -near[path])
         entries = (self._titles.get(path) for path in order if path not in left_out)
         notes = [entry.note for entry in entries if entry is not None]
-        return [NoteName(each.path, each.name, each.target, "meaning") for each in notes[:limit]]
+        best = [replace(each, kind="meaning") for each in notes[:limit]]
+        return self._current_first(best)
+
+    def _current_first(self, names: list[NoteName]) -> list[NoteName]:
+        """Names of a note that no longer holds behind those of the note that replaced it."""
+        paths = list(dict.fromkeys(each.path for each in names))
+        if self._newer.keys().isdisjoint(paths):
+            return names
+        order = [path for path, _ in current_first(paths, self._newer, ())]
+        return sorted(names, key=lambda each: order.index(each.path))
 
 
 def _match(query: str, words: list[str], name: str) -> float:

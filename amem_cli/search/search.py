@@ -41,6 +41,8 @@ class Filters:
         path: a folder, a note, or a pattern of paths with `*`, `?` or `[…]`; `*` also matches
             several folders.
         hidden: paths of notes that the caller must not learn of.
+        as_of: the day to look back from: neither notes of later days nor what they say of older
+            ones count.
     """
 
     tags: tuple[str, ...] = ()
@@ -48,13 +50,19 @@ class Filters:
     until: datetime | None = None
     path: str = ""
     hidden: Collection[str] = ()
+    as_of: datetime | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.tags or self.since or self.until or self.path or self.hidden)
+        conditions = (self.tags, self.since, self.until, self.path, self.hidden, self.as_of)
+        return any(map(bool, conditions))
+
+    def is_past(self, note: NoteOutline | NoteSummary) -> bool:
+        """False for a note that was made after the day to look back from."""
+        return self.as_of is None or day_of(note) <= self.as_of.date().isoformat()
 
     def admit(self, note: NoteOutline | NoteSummary) -> bool:
         """True if the note meets all conditions."""
-        if note.path in self.hidden:
+        if note.path in self.hidden or not self.is_past(note):
             return False
         if self.path and not is_within(note.path, self.path):
             return False
@@ -94,6 +102,11 @@ class Supersession:
 
     superseded_by: tuple[NoteSummary, ...] = ()
     contradicted_by: tuple[NoteSummary, ...] = ()
+
+    @property
+    def newer(self) -> tuple[NoteSummary, ...]:
+        """Both."""
+        return self.superseded_by + self.contradicted_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +159,8 @@ def search(
     """The best notes for a query, then notes linked to them.
 
     A note that supersedes another one comes right before it, whatever its own score, and is added
-    if the search did not find it; it does not count towards `limit`.
+    if the search did not find it; it does not count towards `limit`. So does a later note that
+    contradicts it, if the search found both.
 
     Args:
         encoder: not needed for `keyword`.
@@ -212,7 +226,7 @@ def search(
     if neighbors:
         linked = _neighbors(index, hits, scores, allowed)[:limit]
         hits += [found for each in linked if (found := hit(*each)) is not None]
-    ordered = with_current_first(index, hits, hit, allowed)
+    ordered = with_current_first(index, hits, hit, allowed, filters or Filters())
     judged = list(scores)[:JUDGED]
     paths = dict.fromkeys((*judged, *(each.note.path for each in hits)))
     scale = scale_for(readable, is_spread=is_spread)
@@ -282,17 +296,23 @@ def linked_paths(index: MemoryIndex, path: str) -> list[str]:
 
 
 def supersessions(
-    index: MemoryIndex, paths: Sequence[str] | None = None
+    index: MemoryIndex, paths: Sequence[str] | None = None, filters: Filters | None = None
 ) -> dict[str, Supersession]:
-    """By path, those of the notes at `paths` (None: all) that others supersede or contradict."""
-    return _by_path(index, index.link_history.superseded(paths))
+    """By path, those of the notes at `paths` (None: all) that others supersede or contradict.
+
+    Args:
+        filters: only the day to look back from counts.
+    """
+    return _by_path(index, index.link_history.superseded(paths), filters or Filters())
 
 
-def _by_path(index: MemoryIndex, links: Iterable[SupersedingLink]) -> dict[str, Supersession]:
+def _by_path(
+    index: MemoryIndex, links: Iterable[SupersedingLink], filters: Filters
+) -> dict[str, Supersession]:
     newer: dict[tuple[str, str], list[NoteSummary]] = {}
     for link in links:
         note = index.notes.summary(link.newer)
-        if note is not None:
+        if note is not None and filters.is_past(note):
             newer.setdefault((link.older, link.relation), []).append(note)
     for notes in newer.values():
         notes.sort(key=lambda note: note.path)
@@ -309,11 +329,12 @@ def with_current_first(
     hits: Sequence[Hit],
     new_hit: Callable[[str, float, str | None], Hit | None],
     allowed: Collection[str] | None,
+    filters: Filters,
 ) -> list[Hit]:
     """Hits with what supersedes or contradicts each, the current note right before an older one.
 
-    A newer note that is no hit is added, with the older one's rank score, and its id as `via`. No
-    hit is dropped for it.
+    A note that supersedes a hit and is none is added, with the older one's rank score, and its id
+    as `via`. No hit is dropped for it.
 
     Args:
         new_hit: makes a hit of a path, a score and a `via`.
@@ -323,9 +344,14 @@ def with_current_first(
     if not links:
         return list(hits)
     links += _further(index, links)
-    known = _by_path(index, links)
-    newer = {path: [note.path for note in each.superseded_by] for path, each in known.items()}
+    known = _by_path(index, links, filters)
     by_path = {hit.note.path: hit for hit in hits}
+    # What contradicts an older note may be about something else beside: it is not brought in.
+    newer = {
+        path: [note.path for note in each.superseded_by]
+        + [note.path for note in each.contradicted_by if note.path in by_path]
+        for path, each in known.items()
+    }
     ordered: list[Hit] = []
     score = 0.0
     keys: dict[str, str] = {}

@@ -100,12 +100,11 @@ def show_supersession(
     indent: str = "",
 ) -> None:
     """Which notes supersede and contradict a note, a line each."""
-    for note in superseded_by:
-        since = f" since {note.created[:10]}" if note.created else ""
+    kinds = (("superseded", superseded_by), ("contradicted", contradicted_by))
+    for kind, note in ((kind, note) for kind, notes in kinds for note in notes):
+        since = f" since {note.made[:10]}" if note.made else ""
         name = f"“{note.title}”"
-        console.print(Styled((f"{indent}superseded by ", "yellow"), name, (since, "yellow")))
-    for note in contradicted_by:
-        console.print(Styled((f"{indent}contradicted by ", "yellow"), f"“{note.title}”"))
+        console.print(Styled((f"{indent}{kind} by ", "yellow"), name, (since, "yellow")))
 
 
 def _marked(hit: Hit) -> list[str | tuple[str, str]]:
@@ -357,6 +356,6 @@ def show_answer(console: Console, answer: Answer) -> None:
         path = (f"  {on_one_line(citation.path)}{line}{day}", "dim")
         title = (on_one_line(citation.title), "bold")
         console.print(Styled((f"\n[{number}] ", "green"), title, path, (linked, "cyan")))
-        show_supersession(console, citation.superseded_by, (), indent="    ")
+        show_supersession(console, citation.superseded_by, citation.contradicted_by, indent="    ")
         if citation.quote:
             console.print(Styled(f"    “{citation.quote}”"))

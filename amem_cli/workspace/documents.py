@@ -154,11 +154,12 @@ NAMED = {
     "title": TEXT,
 }
 METADATA = {"keywords": TEXTS, "tags": TEXTS, "context": TEXT}
+_NEWER = {**NAMED, "since": NAME.of(lambda note: note.made[:10]).about("the day it was made")}
 SUPERSESSION = {
-    "superseded_by": listed(NAMED, longest=BOUNDED_WORDS).about(
+    "superseded_by": listed(_NEWER, longest=BOUNDED_WORDS).about(
         "newer notes that replace this one"
     ),
-    "contradicted_by": listed(NAMED, longest=BOUNDED_WORDS),
+    "contradicted_by": listed(_NEWER, longest=BOUNDED_WORDS),
 }
 SUMMARY = {**NAMED, "created": NAME, "modified": NAME, **METADATA}
 LINK = {
@@ -195,7 +196,7 @@ CITATION = {
     "quote": NAME,
     "line": COUNT.about("where the quotation begins; 0 if unknown"),
     "via": NAME_OR_NULL.about("id or path of the note whose link brought this one in"),
-    **pick(SUPERSESSION, ("superseded_by",)),
+    **SUPERSESSION,
 }
 SEARCH = {
     "query": TEXT,

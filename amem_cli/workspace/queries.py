@@ -246,7 +246,7 @@ class Queries(SharedVault):
             limit=limit,
         )
         superseded, usages, current = (
-            supersessions(self.index),
+            supersessions(self.index, filters=filters),
             self.index.usage.all(),
             Supersession(),
         )

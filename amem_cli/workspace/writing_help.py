@@ -15,6 +15,7 @@ from amem_cli.markdown.plain_text import plain_text
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import body_place
 from amem_cli.search.completion import NameList, NoteName, matching_tags
+from amem_cli.search.search import supersessions
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
@@ -108,7 +109,8 @@ class WritingHelp:
         if version == self._version:
             return False
         index = self.workspace.index
-        names, tags = NameList(index.notes.summaries()), index.notes.tag_counts()
+        newer = {path: each.newer for path, each in supersessions(index).items()}
+        names, tags = NameList(index.notes.summaries(), newer), index.notes.tag_counts()
         with self._lock:
             self._version, self._names, self._tags = version, names, tags
             self._near.clear()
@@ -216,8 +218,6 @@ class WritingHelp:
 
     def supersession(self, path: str) -> Supersession | None:
         """Which notes supersede or contradict a note; None if none does."""
-        from amem_cli.search.search import supersessions
-
         return supersessions(self.workspace.index, [path]).get(path)
 
     def backlinks(self, path: str, open_texts: Mapping[str, str]) -> Iterator[Backlink]:

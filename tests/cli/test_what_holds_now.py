@@ -1,0 +1,145 @@
+"""What holds now comes first, whichever way the newer note is known; `--as-of` asks for before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from amem_cli.language.words import fold
+from tests.conftest import Program
+
+# Title, day and text of what was, then of what is, and a question that asks for it.
+PAIRS: dict[str, tuple[tuple[str, str, str], tuple[str, str, str], str]] = {
+    "link": (
+        ("Rent", "2026-01-10", "The rent of the shop is 840 euros, due on the first."),
+        ("Call with the landlord", "2026-05-02", "From June on he wants 910 euros, on the third."),
+        "what is the rent of the shop",
+    ),
+    "contradiction": (
+        ("Spare key", "2026-02-01", "The spare key of the cellar hangs behind the boiler."),
+        ("Cellar", "2026-06-11", "The boiler hook is empty, the spare cellar key is with Ruth."),
+        "where is the spare key of the cellar",
+    ),
+    "contradiction told by the older note": (
+        ("Feeding", "2026-02-03", "The hive on the slope gets 12 kg of sugar for the winter."),
+        ("Syrup", "2026-08-20", "Ready-made syrup for the hive on the slope this winter, 14 kg."),
+        "how much does the hive on the slope get for the winter",
+    ),
+    "cue": (
+        ("Oven decision", "2026-03-04", "We buy a new deck oven from Miwe for the bakery."),
+        ("Rossi", "2026-03-20", "This replaces the decision of 4 March. We take the used deck oven"
+         " of the Rossi bakery."),
+        "which deck oven do we buy for the bakery",
+    ),
+    "cue of an error": (
+        ("Opening", "2026-03-06", "The bakery opens on 1 May with a small party for the street."),
+        ("Permit", "2026-03-21", "[[Opening]] is wrong: we open on 15 May, the permit takes long."),
+        "when does the bakery open",
+    ),
+    "accepted proposal": (
+        ("Bake 14", "2026-03-10", "Rye loaf, steam for ten minutes: the crumb is tight and gummy, I"
+         " blame the flour."),
+        ("Bake 17", "2026-03-24", "So it wasn't the flour. With the stone at 250 degrees the rye"
+         " crumb opens."),
+        "what makes the crumb of the rye loaf gummy",
+    ),
+}  # fmt: skip
+
+
+def added(amem: Program, title: str, day: str, text: str) -> None:
+    done = amem("add", text, "--title", title, "--created", f"{day}T10:00:00")
+    assert done.code == 0, done.err
+
+
+@pytest.fixture
+def vault(amem: Program) -> Program:
+    assert amem("init", ".").code == 0
+    notes = [note for old, new, _ in PAIRS.values() for note in (old, new)]
+    for title, day, text in sorted(notes, key=lambda note: note[1]):
+        added(amem, title, day, text)
+    amem("link", "Call with the landlord", "Rent", "--relation", "supersedes")
+    amem("link", "Cellar", "Spare key", "--relation", "contradicts")
+    amem("link", "Feeding", "Syrup", "--relation", "contradicts")
+    assert amem("review", "--accept-all").code == 0
+    return amem
+
+
+def hits(amem: Program, query: str, *more: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = amem("search", query, "-k", "10", "--json", *more).json["hits"]
+    return found
+
+
+@pytest.mark.parametrize("road", PAIRS)
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_the_newer_note_stands_above_the_one_it_revises(
+    vault: Program, road: str, mode: str
+) -> None:
+    (old, _, _), (new, day, _), question = PAIRS[road]
+    found = hits(vault, question, "--mode", mode)
+    titles = [hit["title"] for hit in found]
+    assert titles.index(new) < titles.index(old)
+    hit = found[titles.index(old)]
+    [newer] = hit["superseded_by"] + hit["contradicted_by"]
+    assert (newer["title"], newer["since"]) == (new, day)
+    # A line of the terminal says it, with the day.
+    shown = vault("search", question, "-k", "10", "--mode", mode).out
+    assert f"by “{new}” since {day}" in shown
+
+
+@pytest.mark.parametrize("road", PAIRS)
+def test_an_answer_quotes_what_holds_now_first(vault: Program, road: str) -> None:
+    (old, _, _), (new, day, _), question = PAIRS[road]
+    answer = vault("ask", question, "--json").json
+    cited = [each["title"] for each in answer["sources"]]
+    assert old not in cited or cited.index(new) < cited.index(old)
+    if old in cited:
+        assert f"by “{new}” since {day}" in answer["answer"]
+
+
+@pytest.mark.parametrize("road", PAIRS)
+def test_as_of_a_day_before_the_older_note_stands_alone(vault: Program, road: str) -> None:
+    (old, day, _), (new, _, _), question = PAIRS[road]
+    found = hits(vault, question, "--mode", "keyword", "--as-of", day)
+    assert [hit["title"] for hit in found if hit["title"] in (old, new)] == [old]
+    assert not any(hit["superseded_by"] or hit["contradicted_by"] for hit in found)
+    answer = vault("ask", question, "--json", "--as-of", day).json
+    assert new not in [each["title"] for each in answer["sources"]]
+    assert new not in [each["title"] for each in vault("list", "--as-of", day, "--json").json]
+
+
+def test_a_change_that_is_undone_or_edited_away_revises_nothing(vault: Program) -> None:
+    question = PAIRS["accepted proposal"][2]
+
+    def newer() -> list[str]:
+        hit = next(hit for hit in hits(vault, question) if hit["title"] == "Bake 14")
+        return [each["title"] for each in hit["superseded_by"] + hit["contradicted_by"]]
+
+    assert newer() == ["Bake 17"]
+    [event] = [
+        each
+        for each in vault("history", "Bake 14", "--json").json
+        if each["kind"] == "evolve" and each["note"] and any(
+            change["field"] == "context" for change in each["changes"]
+        )
+    ]  # fmt: skip
+    assert event["relation"] == "contradicts"
+    assert vault("undo", event["id"]).code == 0
+    assert newer() == []
+    [undone] = [
+        each for each in vault("history", "Bake 14", "--json").json if each["kind"] == "undo"
+    ]
+    assert vault("undo", undone["id"]).code == 0
+    assert newer() == ["Bake 17"]
+    note = vault.folder / "notes/Bake 14.md"
+    raw = note.read_text("utf-8")
+    line = next(each for each in raw.splitlines() if fold(each).startswith("context:"))
+    note.write_text(raw.replace(line, "context: Mine."), "utf-8")
+    assert newer() == []
+
+
+def test_a_day_that_is_none_is_refused_in_a_line(vault: Program) -> None:
+    done = vault("search", "rent", "--as-of", "2026-02-31")
+    assert done.code == 2
+    assert "--as-of '2026-02-31' is not a date" in done.err
+    assert "Traceback" not in done.err
