@@ -8,8 +8,8 @@
     python benchmarks/ask.py DATA_FOLDER --model FILE.gguf
 
 DATA_FOLDER is as for `benchmarks/retrieval.py`; the questions of `gold/VAULT/questions.jsonl` also
-have an `answer`. Each vault is asked its own questions and as many of the next vault, which it
-cannot answer; of its own it cannot answer those without evidence (`none`) and, in LoCoMo, the
+have an `answer`. Each vault is asked its own questions and those of the next three vaults, which
+it cannot answer; of its own it cannot answer those without evidence (`none`) and, in LoCoMo, the
 adversarial ones, which ask of one speaker what another said.
 
 - held: share of the questions that were answered.
@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from ask_figures import Asked, mean, report
 from ask_nearness import fitted
 from memory_gold import rows
@@ -49,6 +50,8 @@ from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
 
 OF_ANOTHER = "of another vault"
+# So many other persons ask a vault.
+ASKED_BY_OTHERS = 3
 UNANSWERABLE = ("none", "adversarial", OF_ANOTHER)
 
 
@@ -90,6 +93,7 @@ class Vaults:
         answers: dict[str, dict[str, str]] = {}
         self.set_of: dict[str, str] = {}
         self.paths: dict[str, dict[str, str]] = {}
+        self.asked_by: dict[Asked, str] = {}
         for data_set, group, wanted in groups(folder, names, most):
             self.paths[group.name] = self._made(root / group.name, group)
             self.group_of[group.name], answers[group.name] = group, wanted
@@ -120,10 +124,13 @@ class Vaults:
     def _foreign(self) -> Iterator[Asked]:
         names = list(self.group_of)
         for name in names:
-            others = [each for each in names if self.set_of[each] == self.set_of[name]]
-            other = others[(others.index(name) + 1) % len(others)]
-            for each in self.group_of[other].questions if other != name else ():
-                yield Asked(name, self.set_of[name], OF_ANOTHER, each.query, frozenset())
+            alike = [each for each in names if self.set_of[each] == self.set_of[name]]
+            at = alike.index(name)
+            for other in [*alike[at + 1 :], *alike[:at]][:ASKED_BY_OTHERS]:
+                for each in self.group_of[other].questions:
+                    asked = Asked(name, self.set_of[name], OF_ANOTHER, each.query, frozenset())
+                    self.asked_by[asked] = other
+                    yield asked
 
 
 class PerfectReader:
@@ -211,27 +218,25 @@ def source_of(workspace: Workspace, path: str, at: int) -> QuotedNote:
     return QuotedNote(f"n{at}", path, note.id, note.title, note.created, None, note.private, texts)
 
 
-def fit(results: Sequence[tuple[Asked, Answer]]) -> None:
-    """Print what is near enough by these questions, and how vaults that are left out fare."""
+def fit(vaults: Vaults, results: Sequence[tuple[Asked, Answer]]) -> None:
+    """Print what is near enough by these questions, and how vaults that are left out fare, where
+    from few to many of the questions of others are answered."""
     known = [
-        (asked, answer.near)
+        (asked, answer)
         for asked, answer in results
         if answer.near is not None and (asked.gold or asked.kind == OF_ANOTHER)
     ]
-    held = [bool(asked.gold) for asked, _ in known]
-    sets = [asked.data_set for asked, _ in known]
-    vaults = [asked.vault for asked, _ in known]
-    weights, verdict = fitted([near for _, near in known], held, vaults, sets)
-    print("near enough, fitted on all vaults:", *(round(float(each), 1) for each in weights))
-    for data_set in dict.fromkeys(sets):
-        for is_held, name in ((True, "answerable"), (False, OF_ANOTHER)):
-            part = [
-                float(said)
-                for said, own, one in zip(verdict, held, sets, strict=True)
-                if own == is_held and one == data_set
-            ]
-            mid, low, high = mean(part)
-            print(f"  vault left out, {data_set}, {name}: held {mid} ({low} to {high})")
+    asked, near = [each for each, _ in known], [answer.near for _, answer in known]
+    people = [vaults.asked_by.get(each, each.vault) for each in asked]
+    held = np.array([bool(each.gold) for each in asked])
+    names = [[each.vault for each in asked], people, [each.data_set for each in asked]]
+    weights, score = fitted(near, held.tolist(), *names)
+    print("near enough, fitted on all vaults:", *(round(float(each), 2) for each in weights))
+    for share in (None, 0.02, 0.05, 0.1, 0.15, 0.25):
+        least = 0.0 if share is None else np.quantile(score[~held], 1 - share)
+        part = [mean((score[kind] >= least).astype(float).tolist()) for kind in (~held, held)]
+        limit = "by the others' limit" if share is None else f"limit at {100 * share:.0f} %"
+        print(f"  each vault left out, {limit}: of others {part[0]}, answerable {part[1]}")
 
 
 def main() -> None:
@@ -268,7 +273,7 @@ def main() -> None:
             results = run(vaults, asked, design)
             documents[design.name] = report(design.name, results)
             if options.fit and not design.overrides and not design.is_perfect:
-                fit(results)
+                fit(vaults, results)
     if options.json:
         options.json.write_text(json.dumps(documents, indent=1) + "\n", encoding="utf-8")
 

@@ -9,27 +9,48 @@ import numpy as np
 
 from amem_cli.ask.extract import Nearness
 
+# So many of the questions of others may be answered.
+ANSWERED = 0.05
+
 
 def fitted(
-    near: Sequence[Nearness], held: Sequence[bool], vaults: Sequence[str], sets: Sequence[str]
+    near: Sequence[Nearness],
+    held: Sequence[bool],
+    vaults: Sequence[str],
+    people: Sequence[str],
+    sets: Sequence[str],
 ) -> tuple[Any, Any]:
-    """The weights fitted on all questions, and for each question whether it would be answered by
-    weights fitted on the other vaults: arrays of shape (features + 1,) and (questions,)."""
+    """The weights fitted on all questions, and for each question by how much it is near enough by
+    weights that know neither this vault nor its person: arrays of shape (features + 1,) and
+    (questions,)."""
     table = np.array([features(each) for each in near])
-    is_held, vault, data_set = np.array(held), np.array(vaults), np.array(sets)
-    verdict = np.zeros(len(near), bool)
+    is_held, vault, person = np.array(held), np.array(vaults), np.array(people)
+    data_set = np.array(sets)
+    score = np.zeros(len(near))
     for name in dict.fromkeys(vault):
-        others = vault != name
-        weights = logistic(table[others], is_held[others], data_set[others])
-        verdict[~others] = np.c_[table[~others], np.ones((~others).sum())] @ weights >= 0
-    return logistic(table, is_held, data_set), verdict
+        known = (vault != name) & (person != name)
+        weights = weights_of(table[known], is_held[known], data_set[known])
+        score[vault == name] = values(table[vault == name], weights)
+    return weights_of(table, is_held, data_set), score
+
+
+def weights_of(table: Any, is_held: Any, data_set: Any) -> Any:
+    """Weights and the offset by which so many of the questions that are not held are answered."""
+    weights = logistic(table, is_held, data_set)
+    weights[-1] -= np.quantile(values(table[~is_held], weights), 1 - ANSWERED)
+    return weights
+
+
+def values(table: Any, weights: Any) -> Any:
+    """How near enough questions are: at least 0 is answered."""
+    return np.c_[table, np.ones(len(table))] @ weights
 
 
 def features(near: Nearness) -> list[float]:
     """What `Nearness.score` weighs."""
     if near.note_cosine is None:
-        return [near.coverage]
-    return [near.note_cosine - near.chance, near.sentence_cosine - near.chance, near.coverage]
+        return [near.coverage, near.words]
+    return [near.note_cosine - near.chance, near.sentence, near.words]
 
 
 def logistic(table: Any, is_held: Any, data_set: Any) -> Any:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from amem_cli.ask.extract import (
     Nearness,
+    Sentence,
     coverage,
     likeliest,
     nearest,
+    nearest_sentence,
     quotation,
     rarity,
     sentences_of,
@@ -245,7 +248,7 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     scores = {hit.note.path: hit.rank_score for hit in found.hits}
     worth = {source.label: scores[source.path] for source in found.notes}
     best = nearest(likely, cosines, worth, _newer(found.notes))
-    near = _nearness(ports.index, found, weights, cosines or ())
+    near = _nearness(ports.index, found, weights, likely, cosines or ())
     if not best or not near.is_near:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
     by_label = {source.label: source for source in found.notes}
@@ -276,7 +279,11 @@ def _weights(index: MemoryIndex, terms: Sequence[str]) -> dict[str, float]:
 
 
 def _nearness(
-    index: MemoryIndex, found: Sources, weights: dict[str, float], cosines: Sequence[float]
+    index: MemoryIndex,
+    found: Sources,
+    weights: dict[str, float],
+    likely: Sequence[Sentence],
+    cosines: Sequence[float],
 ) -> Nearness:
     paths = [source.path for source in found.notes if source.quotable]
     terms = {path: list[str]() for path in paths}
@@ -284,15 +291,20 @@ def _nearness(
     for term, (_, with_term) in zip(found.terms, matches, strict=True):
         for path in set(with_term).intersection(paths):
             terms[path].append(term)
+    best = max(found.hits, key=lambda hit: hit.rank_score, default=None)
     note_cosine = None
     if found.vector is not None:
-        scores = index.vectors.scores(found.vector, 1, paths or None)
-        note_cosine = max(scores.values(), default=0.0)
+        among = [best.note.path] if best is not None else []
+        note_cosine = max(index.vectors.scores(found.vector, 1, among).values(), default=0.0)
+    total = index.notes.count()
+    words = max(index.text.keyword_scores(found.terms, 1).values(), default=0.0)
     return Nearness(
         note_cosine=note_cosine,
-        sentence_cosine=max(cosines, default=0.0),
+        sentence=nearest_sentence(likely, cosines) if found.vector is not None else 0.0,
+        # A word weighs the more the more notes do not have it.
+        words=words / math.log(max(2, 1 + total)),
         coverage=max((coverage(each, weights) for each in terms.values()), default=0.0),
-        notes=index.notes.count(),
+        notes=total,
     )
 
 

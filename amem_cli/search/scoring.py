@@ -54,9 +54,9 @@ PASSAGE_CHANCE = 0.04
 LENDERS = 20
 # So many of the best are looked at as turns of a conversation.
 TURNS_JUDGED = 50
-# A link in the text is a person's; it says what similarity does not. One in the front matter may
-# come from the machine, which used similarity already.
-LINK_SHARES = {"wikilink": 0.5, "property": 0.3}
+# Of its excess a note lends this share to those it links to and is linked from: links say what
+# similarity does not.
+LINK_SHARE = 0.5
 # Times the probability that the link is right: as far as that, a person's decision makes no
 # difference to what the notes have in common.
 SUGGESTED_SHARE = 0.6
@@ -226,11 +226,9 @@ class QueryScorer:
         return self._neighbours[path]
 
     def _links(self, path: str) -> dict[str, float]:
-        shares: dict[str, float] = {}
-        for other, link in (*self._index.links.outgoing(path), *self._index.links.incoming(path)):
-            if other != path and self._is_allowed(other):
-                shares[other] = max(shares.get(other, 0.0), LINK_SHARES[link.kind])
-        return shares
+        links = (*self._index.links.outgoing(path), *self._index.links.incoming(path))
+        others = {other for other, _ in links if other != path and self._is_allowed(other)}
+        return dict.fromkeys(others, LINK_SHARE)
 
     def _suggested(self, paths: Iterable[str]) -> dict[str, dict[str, float]]:
         """By path, the shares of the notes that amem suggests to link with it."""

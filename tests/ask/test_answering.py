@@ -269,12 +269,14 @@ def test_quotations_are_bounded_and_come_from_the_text(text: str, cosines: list[
         assert "".join(quoted.rstrip("…").split()) in "".join(text.split())
 
 
-@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1), st.integers(0, 10**6))
+@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 10), st.floats(0, 1), st.integers(0, 10**6))
 def test_nearer_notes_never_count_as_farther(
-    note: float, sentence: float, covered: float, notes: int
+    note: float, sentence: float, words: float, covered: float, notes: int
 ) -> None:
-    near = Nearness(note, sentence, covered, notes)
-    assert near.score <= Nearness(min(1, note + 0.1), sentence, covered, notes).score
-    assert near.score <= Nearness(note, sentence, min(1, covered + 0.1), notes).score
-    assert near.score >= Nearness(note, sentence, covered, notes + 1000).score
-    assert Nearness(None, 0.0, covered, notes).is_near == (covered > 1 / 3) or covered < 0.4
+    near = Nearness(note, sentence, words, covered, notes)
+    assert near.score <= Nearness(min(1, note + 0.1), sentence, words, covered, notes).score
+    assert near.score <= Nearness(note, min(1.5, sentence + 0.1), words, covered, notes).score
+    assert near.score <= Nearness(note, sentence, words + 0.1, covered, notes).score
+    assert near.score >= Nearness(note, sentence, words, covered, notes + 1000).score
+    blind = Nearness(None, 0.0, words, covered, notes)
+    assert blind.score <= Nearness(None, 0.0, words + 0.1, min(1, covered + 0.1), notes).score

@@ -83,6 +83,7 @@ def test_a_script_gets_one_document(vault: Program) -> None:
         "line": 5,
         "via": None,
         "superseded_by": [],
+        "contradicted_by": [],
     }
 
 
@@ -111,7 +112,7 @@ def test_the_current_note_is_quoted_first_and_the_superseded_one_marked(vault: P
     newer, older = document["sources"]
     assert (newer["path"], newer["superseded_by"]) == ("Larger oven.md", [])
     assert [each["path"] for each in older["superseded_by"]] == ["Larger oven.md"]
-    assert "[2, superseded by “Larger oven”]" in document["answer"]
+    assert "[2, superseded by “Larger oven” since 2026-04-10]" in document["answer"]
 
 
 def test_a_models_answer_from_a_superseded_note_alone_is_questioned(vault: Program) -> None:
