@@ -49,7 +49,7 @@ def _note_item(
     folder = name.path.rpartition("/")[0]
     details = [f"alias of {name.target}"] if name.kind == "alias" else []
     details += ["by meaning"] if name.kind == "meaning" else []
-    details += [f"now “{name.newer}”"] if name.newer else []
+    details += [f"newer: “{name.newer}”"] if name.newer else []
     return lsp.CompletionItem(
         label=name.name,
         label_details=lsp.CompletionItemLabelDetails(

@@ -105,7 +105,7 @@ class Supersession:
 
     @property
     def newer(self) -> tuple[NoteSummary, ...]:
-        """Both."""
+        """All of them, those that supersede it first."""
         return self.superseded_by + self.contradicted_by
 
 
