@@ -191,15 +191,15 @@ def test_a_superseded_note_is_shown_behind_the_current_one_and_says_so(rules: Pr
     at = next(i for i, line in enumerate(lines) if line.endswith("Old rule  Old rule.md"))
     assert lines[at + 1 : at + 3] == [
         "superseded by “New rule” since 2026-03-09",
-        "contradicted by “Doubt”",
+        "contradicted by “Doubt” since 2026-03-05",
     ]
 
 
 def test_a_script_reads_which_note_holds(rules: Program) -> None:
     found = rules("search", "deploys friday", "--mode", "keyword", "-k", "1", "--json").json["hits"]
-    newer, older = found[:2]
-    assert (newer["title"], older["title"]) == ("New rule", "Old rule")
-    named = {key: newer[key] for key in ("id", "path", "title")}
+    assert [hit["title"] for hit in found] == ["New rule", "Doubt", "Old rule"]
+    newer, _, older = found
+    named = {key: newer[key] for key in ("id", "path", "title")} | {"since": "2026-03-09"}
     assert older["superseded_by"] == [named]
     assert [each["title"] for each in older["contradicted_by"]] == ["Doubt"]
     assert newer["superseded_by"] == newer["contradicted_by"] == []
@@ -212,7 +212,10 @@ def test_a_script_reads_which_note_holds(rules: Program) -> None:
 
 def test_show_and_list_say_at_once_that_a_note_is_superseded(rules: Program) -> None:
     shown = rules("show", "Old rule").out.splitlines()
-    assert shown[2:4] == ["superseded by “New rule” since 2026-03-09", "contradicted by “Doubt”"]
+    assert shown[2:4] == [
+        "superseded by “New rule” since 2026-03-09",
+        "contradicted by “Doubt” since 2026-03-05",
+    ]
     assert "superseded" not in "\n".join(rules("show", "New rule").out.splitlines()[:3])
     (row,) = [line for line in rules("list").out.splitlines() if "Old rule" in line]
     assert row.endswith("Old rule  (superseded)")
