@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
 
 from amem_cli.language.words import fold
 from tests.conftest import Program
+from tests.documents import TOP
 
 # Title, day and text of what was, then of what is, and a question that asks for it.
 PAIRS: dict[str, tuple[tuple[str, str, str], tuple[str, str, str], str]] = {
@@ -52,8 +54,11 @@ def added(amem: Program, title: str, day: str, text: str) -> None:
     assert done.code == 0, done.err
 
 
-@pytest.fixture
-def vault(amem: Program) -> Program:
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """The vault of all pairs, for tests that change nothing in it."""
+    environment = {"AMEM_LLM_BACKEND": "none", "PYTHONPATH": str(TOP)}
+    amem = Program(tmp_path_factory.mktemp("pairs"), environment)
     assert amem("init", ".").code == 0
     notes = [note for old, new, _ in PAIRS.values() for note in (old, new)]
     for title, day, text in sorted(notes, key=lambda note: note[1]):
@@ -65,6 +70,13 @@ def vault(amem: Program) -> Program:
     return amem
 
 
+@pytest.fixture
+def vault(amem: Program, read_only: Program) -> Program:
+    """A copy of it."""
+    shutil.copytree(read_only.folder, amem.folder, dirs_exist_ok=True)
+    return amem
+
+
 def hits(amem: Program, query: str, *more: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = amem("search", query, "-k", "10", "--json", *more).json["hits"]
     return found
@@ -73,24 +85,24 @@ def hits(amem: Program, query: str, *more: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("road", PAIRS)
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 def test_the_newer_note_stands_above_the_one_it_revises(
-    vault: Program, road: str, mode: str
+    read_only: Program, road: str, mode: str
 ) -> None:
     (old, _, _), (new, day, _), question = PAIRS[road]
-    found = hits(vault, question, "--mode", mode)
+    found = hits(read_only, question, "--mode", mode)
     titles = [hit["title"] for hit in found]
     assert titles.index(new) < titles.index(old)
     hit = found[titles.index(old)]
     [newer] = hit["superseded_by"] + hit["contradicted_by"]
     assert (newer["title"], newer["since"]) == (new, day)
     # A line of the terminal says it, with the day.
-    shown = vault("search", question, "-k", "10", "--mode", mode).out
+    shown = read_only("search", question, "-k", "10", "--mode", mode).out
     assert f"by “{new}” since {day}" in shown
 
 
 @pytest.mark.parametrize("road", PAIRS)
-def test_an_answer_quotes_what_holds_now_first(vault: Program, road: str) -> None:
+def test_an_answer_quotes_what_holds_now_first(read_only: Program, road: str) -> None:
     (old, _, _), (new, day, _), question = PAIRS[road]
-    answer = vault("ask", question, "--json").json
+    answer = read_only("ask", question, "--json").json
     cited = [each["title"] for each in answer["sources"]]
     assert old not in cited or cited.index(new) < cited.index(old)
     if old in cited:
@@ -98,14 +110,14 @@ def test_an_answer_quotes_what_holds_now_first(vault: Program, road: str) -> Non
 
 
 @pytest.mark.parametrize("road", PAIRS)
-def test_as_of_a_day_before_the_older_note_stands_alone(vault: Program, road: str) -> None:
+def test_as_of_a_day_before_the_older_note_stands_alone(read_only: Program, road: str) -> None:
     (old, day, _), (new, _, _), question = PAIRS[road]
-    found = hits(vault, question, "--mode", "keyword", "--as-of", day)
+    found = hits(read_only, question, "--mode", "keyword", "--as-of", day)
     assert [hit["title"] for hit in found if hit["title"] in (old, new)] == [old]
     assert not any(hit["superseded_by"] or hit["contradicted_by"] for hit in found)
-    answer = vault("ask", question, "--json", "--as-of", day).json
+    answer = read_only("ask", question, "--json", "--as-of", day).json
     assert new not in [each["title"] for each in answer["sources"]]
-    assert new not in [each["title"] for each in vault("list", "--as-of", day, "--json").json]
+    assert new not in [each["title"] for each in read_only("list", "--as-of", day, "--json").json]
 
 
 def test_a_change_that_is_undone_or_edited_away_revises_nothing(vault: Program) -> None:
@@ -138,8 +150,8 @@ def test_a_change_that_is_undone_or_edited_away_revises_nothing(vault: Program) 
     assert newer() == []
 
 
-def test_a_day_that_is_none_is_refused_in_a_line(vault: Program) -> None:
-    done = vault("search", "rent", "--as-of", "2026-02-31")
+def test_a_day_that_is_none_is_refused_in_a_line(read_only: Program) -> None:
+    done = read_only("search", "rent", "--as-of", "2026-02-31")
     assert done.code == 2
     assert "--as-of '2026-02-31' is not a date" in done.err
     assert "Traceback" not in done.err
