@@ -274,15 +274,14 @@ def heading(source: QuotedNote, labels: dict[str, str]) -> str:
         for link in source.links
         if (label := labels.get(link.other))
     ]
+    kinds = (("superseded", source.superseded_by), ("contradicted", source.contradicted_by))
     relations += [
-        f"{kind} by “{quote_line(note.title, _TITLE_BYTES)}”"
-        for kind, newer in (
-            ("superseded", source.superseded_by),
-            ("contradicted", source.contradicted_by),
-        )
+        f"{kind} by {labels.get(note.path) or f'“{quote_line(note.title, _TITLE_BYTES)}”'}"
+        for kind, newer in kinds
         for note in newer
-        if note.path not in labels
     ]
+    # A link and a closed context may say the same.
+    relations = list(dict.fromkeys(relations))
     linked = f" [{'; '.join(relations)}]" if relations else ""
     return f"{source.label} {quote_line(source.title, _TITLE_BYTES)}{day}{linked}"
 

@@ -297,7 +297,8 @@ class IndexLinkHistory:
         sql = (
             "SELECT DISTINCT v.owner = v.target, o.path, n.path, v.relation,"  # noqa: S608
             " v.relation = 'contradicts' AND o.created > n.created FROM superseded v"
-            f" JOIN notes o ON v.target IN (o.id, o.path) {_NEWER}"
+            # In this order: of an empty table no note is looked at.
+            f" CROSS JOIN notes o ON o.id = v.target OR o.path = v.target CROSS {_NEWER}"
             f" WHERE v.relation IN {SUPERSEDING} AND NOT (v.owner = v.target AND EXISTS("
             "SELECT 1 FROM superseded t WHERE t.owner = v.source AND t.target = v.target"
             f" AND t.relation NOT IN {SUPERSEDING} AND t.event > v.event)) ORDER BY 2, 3"

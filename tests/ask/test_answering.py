@@ -28,6 +28,7 @@ from amem_cli.ask.prompt import (
     unsupported,
 )
 from amem_cli.ask.sources import Excerpt, QuotedNote, SourceLink, chosen_excerpts, heading, labelled
+from amem_cli.index.records import NoteSummary
 from amem_cli.models.prompt_text import estimated_tokens
 from amem_cli.models.reply_schema import read_answer, to_gbnf, to_json_schema
 
@@ -280,3 +281,13 @@ def test_nearer_notes_never_count_as_farther(
     assert near.score >= Nearness(note, sentence, words, covered, notes + 1000).score
     blind = Nearness(None, 0.0, words, covered, notes)
     assert blind.score <= Nearness(None, 0.0, words + 0.1, min(1, covered + 0.1), notes).score
+
+
+def test_a_note_that_no_longer_holds_is_told_so_without_any_link() -> None:
+    names = ("", (), (), "", (), False, "", "", "")
+    newer = NoteSummary("new.md", None, "New", "2026-05-01", *names)
+    older = QuotedNote(
+        "n1", "old.md", None, "Old", "2026-01-01", None, False, ("x",), contradicted_by=(newer,)
+    )
+    assert heading(older, {}) == "n1 Old (2026-01-01) [contradicted by “New”]"
+    assert heading(older, {"new.md": "n2"}) == "n1 Old (2026-01-01) [contradicted by n2]"
