@@ -478,6 +478,7 @@ class Queries(SharedVault):
         """
         from amem_cli.editing.add import text_bytes
         from amem_cli.journal.provenance import Provenance
+        from amem_cli.memory.ask_model import answered
         from amem_cli.memory.steps import MemorySteps
         from amem_cli.notes.note import parse_note
 
@@ -487,7 +488,8 @@ class Queries(SharedVault):
             settings = replace(process.settings, evolve=False)
             steps = MemorySteps(self.index, process.encoder, process.model, settings)
             note = parse_note("", text_bytes(content), self.ports.names)
-            return steps.analyse(note, Provenance()).description.metadata
+            analysing = steps.analyse(note, Provenance())
+            return answered(analysing, process.model).description.metadata
 
     def check_index(self) -> list[str]:
         """How the index differs from the folder, a line each; empty if it does not."""
