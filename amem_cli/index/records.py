@@ -365,6 +365,10 @@ class IndexNotes:
         )
         return bool(self._file.value(sql, note_id))
 
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers of all notes in the index, by path."""
+        return dict(self._file.rows("SELECT path, note FROM notes"))
+
     def count(self) -> int:
         """Number of notes."""
         return int(self._file.value("SELECT count(*) FROM notes"))

@@ -184,7 +184,7 @@ class MemorySteps:
     ) -> tuple[Linking, LinkQuestion | None]:
         """What the analyzer makes of the older notes that the note may be linked to, and the
         question for a model; None if it may not be asked, or need not be."""
-        vector = note_vector(self.encoder.encode, note)
+        vector = note_vector(self.index, self.encoder.encode, note)
         asks = bool(self.settings.trusted and self.settings.max_links and self._model_for(note))
         weighed = WEIGHED_FOR_A_MODEL if asks else WEIGHED
         unlinked = self.index.link_history.unlinked(note.path)
