@@ -26,9 +26,13 @@ def obsidian(
         amem obsidian
         amem obsidian --remove
     """
+    from amem_cli.obsidian.files import remove_views, write_views
+    from amem_cli.workspace.obsidian_views import shown_in_obsidian
+
     session = session_of(context)
     with session.workspace() as workspace:
-        done = workspace.remove_from_obsidian() if remove else workspace.show_in_obsidian()
+        root = workspace.root
+        done = remove_views(root) if remove else write_views(root, shown_in_obsidian(workspace))
     lines = [f"wrote {path}" for path in done.written]
     lines += [f"removed {path}" for path in done.removed]
     session.output.result(asdict(done), "\n".join(lines or ["nothing to change"]))
