@@ -123,19 +123,6 @@ def test_several_k_are_asked_in_one_run(
     assert len((folder / "answers.jsonl").read_text().splitlines()) == len(rows)
 
 
-def test_embeddings_are_drawn_and_measured_beside_those_of_the_bare_turns(
-    locomo: Any, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    picture = data.parent / "map.png"
-    drawing = import_module("locomo_map")
-    drawing.main([str(data), "--backend", "none", "--picture", str(picture)], encoder=FakeEncoder())
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines] == ["conv-x"] * 3
-    assert [name in line for name, line in zip(drawing.MEMORIES, lines, strict=True)] == [True] * 3
-    assert all("6 turns" in line for line in lines)
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_perfect_reader_shows_what_search_and_checks_leave(locomo: Any, data: Path) -> None:
     document = run(locomo, data, "--backend", "perfect", "--categories", "1,2,4,5")
     rows = document["scores"]["answerable"]["rows"]
