@@ -88,7 +88,8 @@ class AnalyzerValues:
     def _keywords(self) -> tuple[str, ...]:
         text = f"{self.note.title}\n\n{self.text}"
         known = self.index.text.document_frequency
-        return tuple(extract_keywords(text, self.encode, document_frequency=known))
+        vector = self._vector
+        return tuple(extract_keywords(text, self.encode, document_frequency=known, vector=vector))
 
     def offered_tags(self, counts: Mapping[str, int], limit: int = 20) -> tuple[str, ...]:
         """Tags for a model to choose from: first those that the note's neighbourhood uses, the

@@ -377,6 +377,7 @@ def extract_keywords(
     *,
     limit: int = 5,
     document_frequency: Callable[[str], int] | None = None,
+    vector: Vectors | None = None,
 ) -> list[str]:
     """Distinct phrases of a note that are likely to be its keywords, the likeliest first.
 
@@ -392,8 +393,10 @@ def extract_keywords(
     ][:_CANDIDATES]
     if not scored:
         return []
-    vectors = encode([text[:_MAX_TEXT], *(phrase.text for phrase in scored)])
-    near = _rescaled([float(value) for value in vectors[1:] @ vectors[0]])
+    phrases = [phrase.text for phrase in scored]
+    if vector is None:
+        vector, *_ = encode([text[:_MAX_TEXT]])
+    near = _rescaled([float(value) for value in encode(phrases) @ vector])
     statistics = _rescaled([phrase.score for phrase in scored])
     length = _FOR_LENGTH * math.log(max(_SHORTEST, len(text.split())))
     likely = [
