@@ -159,15 +159,10 @@ def export_markdown(
     Links of the `links` property go under a heading at the end, with their meaning.
     """
     export = _Export(ports, notes, folder)
-    try:
-        for done, note in enumerate(notes, 1):
-            export.write(note)
-            if progress is not None:
-                progress(done, len(notes))
-    except BaseException:
-        # Otherwise the next export would take these files for somebody else's.
-        folder.remember()
-        raise
+    for done, note in enumerate(notes, 1):
+        export.write(note)
+        if progress is not None:
+            progress(done, len(notes))
     return export.finish()
 
 

@@ -9,7 +9,6 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from amem_cli.errors import AmemError, HeaderRefused, Problem, SettingsError
 from amem_cli.exchange.places import AttachmentCopier, file_target, note_target
@@ -17,10 +16,9 @@ from amem_cli.exchange.plan import (
     ORIGIN,
     ImportPlan,
     PlannedNote,
-    origin_of,
     texts,
 )
-from amem_cli.exchange.source import ImportSource, SourceNote, SourceRelation
+from amem_cli.exchange.source import ImportSource, SourceRelation
 from amem_cli.exchange.source_markdown import known_relation
 from amem_cli.index.draft import FieldValue, change_of, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -51,9 +49,9 @@ class ImportDraft:
         ports: VaultPorts,
         plan: ImportPlan,
         copier: AttachmentCopier,
-        note: SourceNote,
         planned: PlannedNote,
     ) -> None:
+        note = planned.note
         self._names = ports.names
         # What is in no file is made now; of a file, its time says too little.
         now = ports.clock.now()
@@ -74,14 +72,14 @@ class ImportDraft:
         self.content = self._content()
 
     def _warn(self, line: int, message: str) -> None:
-        self.problems.append(Problem(self._planned.place, line, message))
+        self.problems.append(Problem(self._note.place, line, message))
 
     def _with_valid_links(self, raw: bytes) -> bytes:
         body = body_bytes(raw) if self._note.has_header else raw
         try:
             text = body.decode("utf-8")
         except UnicodeDecodeError:
-            self._warn(self._planned.line, "is not UTF-8; imported as it is, its links unchecked")
+            self._warn(self._note.line, "is not UTF-8; imported as it is, its links unchecked")
             return raw
         # The header stays byte for byte; only the body is rewritten.
         changed = retarget_links(text, self._retargeted).encode("utf-8")
@@ -255,10 +253,8 @@ class ImportReport:
     """What an import did, or would do.
 
     Attributes:
+        notes: what was decided on each note of the source.
         other_files: how many files of the source are not notes.
-        made: the new notes.
-        there: existing notes; some of them changed in the source since.
-        duplicates: notes whose text another note has, whether they were made or not.
         refused: notes that could not be imported, and files that could not be read.
         noted: warnings about notes that were made.
         unresolved: (place in the source, target) of links to nothing.
@@ -268,14 +264,28 @@ class ImportReport:
 
     kind: str
     other_files: int
-    made: list[PlannedNote] = field(default_factory=list)
-    there: list[PlannedNote] = field(default_factory=list)
-    duplicates: list[PlannedNote] = field(default_factory=list)
+    notes: Sequence[PlannedNote] = ()
     refused: list[Problem] = field(default_factory=list)
     noted: list[Problem] = field(default_factory=list)
     unresolved: list[tuple[str, str]] = field(default_factory=list)
     files: list[tuple[str, str]] = field(default_factory=list)
     retargeted: int = 0
+
+    @property
+    def made(self) -> list[PlannedNote]:
+        """The new notes."""
+        return [note for note in self.notes if note.decision == "make"]
+
+    @property
+    def there(self) -> list[PlannedNote]:
+        """Existing notes; some of them changed in the source since."""
+        return [note for note in self.notes if note.decision in ("there", "changed", "known")]
+
+    @property
+    def duplicates(self) -> list[PlannedNote]:
+        """Notes whose text another note has, whether they were made or not."""
+        known = (note for note in self.notes if note.decision in ("make", "known"))
+        return [note for note in known if note.same_text]
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -291,7 +301,6 @@ class ImportReport:
 def import_notes(
     ports: VaultPorts,
     source: ImportSource,
-    root: Path,
     *,
     folder: str | None = None,
     usual_folder: str = "notes",
@@ -305,7 +314,6 @@ def import_notes(
     recognised and stays as it is.
 
     Args:
-        root: the vault's folder.
         folder: vault-relative folder for the notes, empty for the top. If None, new notes go to
             `usual_folder`, and those that amem exported to where they were.
         unless_known: make no note whose text the vault, or an earlier note of the source, has.
@@ -318,14 +326,13 @@ def import_notes(
     report = ImportReport(source.kind, len(source.other_files))
     with ports.changes.locked():
         plan = ImportPlan(ports, source, folder, usual_folder, unless_known=unless_known)
-        report.there = plan.decided("there", "changed", "known")
-        report.refused = plan.problems
-        for note in plan.decided("refused"):
-            report.refused.append(Problem(note.place, note.line, note.reason))
-        copier = AttachmentCopier(source.folder, root, plan.free, dry_run=dry_run)
-        _Run(ports, source, plan, copier, report, dry_run).make_all(progress)
-    known = [*report.made, *plan.decided("known")]
-    report.duplicates = [note for note in known if note.same_text]
+        report.notes = plan.notes
+        copier = AttachmentCopier(source.folder, ports.vault, plan.free, dry_run=dry_run)
+        _Run(ports, plan, copier, report, dry_run).make_all(progress)
+    refused = (
+        Problem(note.note.place, note.note.line, note.reason) for note in plan.decided("refused")
+    )
+    report.refused = [*plan.problems, *refused]
     report.noted += copier.problems
     report.unresolved = list(dict.fromkeys(report.unresolved))
     report.files = copier.copied
@@ -337,30 +344,23 @@ class _Run:
     """Writes one import in batches."""
 
     ports: VaultPorts
-    source: ImportSource
     plan: ImportPlan
     copier: AttachmentCopier
     report: ImportReport
     dry_run: bool
 
     def make_all(self, progress: Progress | None) -> None:
-        """Read the source a second time and make the planned notes."""
-        waiting = {
-            (note.place, note.line, note.origin.key): note for note in self.plan.decided("make")
-        }
-        total, size = len(waiting), 0
+        """Make the planned notes."""
+        waiting = self.plan.decided("make")
+        size = 0
         batch: list[tuple[PlannedNote, ImportDraft]] = []
-        for note in self.source.notes([]):
-            origin = origin_of(note, self.source.identity)
-            planned = waiting.pop((note.place, note.line, origin.key), None)
-            if planned is None:
-                continue
-            # Somebody may have saved it between the two readings.
-            planned.origin = origin
+        for done, planned in enumerate(waiting, 1):
             try:
-                draft = ImportDraft(self.ports, self.plan, self.copier, note, planned)
+                draft = ImportDraft(self.ports, self.plan, self.copier, planned)
             except (AmemError, ValueError) as error:
-                self._refuse(planned, error)
+                planned.decide(
+                    "refused", error.message if isinstance(error, AmemError) else str(error)
+                )
                 continue
             batch.append((planned, draft))
             size += len(draft.content)
@@ -368,16 +368,10 @@ class _Run:
                 self._write(batch)
                 batch, size = [], 0
                 if progress is not None:
-                    progress(total - len(waiting), total)
+                    progress(done, len(waiting))
         self._write(batch)
         if progress is not None:
-            progress(total, total)
-        for planned in waiting.values():
-            self._refuse(planned, ValueError("disappeared meanwhile"))
-
-    def _refuse(self, note: PlannedNote, error: Exception) -> None:
-        reason = error.message if isinstance(error, AmemError) else str(error)
-        self.report.refused.append(Problem(note.place, note.line, reason))
+            progress(len(waiting), len(waiting))
 
     def _write(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
         try:
@@ -390,8 +384,9 @@ class _Run:
             for one in batch if len(batch) > 1 else ():
                 self._write([one])
             if len(batch) == 1:
-                own = error if isinstance(error, AmemError) else ValueError(_TAKEN)
-                self._refuse(batch[0][0], own)
+                batch[0][0].decide(
+                    "refused", error.message if isinstance(error, AmemError) else _TAKEN
+                )
 
     def _apply(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
         if batch and not self.dry_run:
@@ -402,7 +397,6 @@ class _Run:
             refresh(self.ports, [note.path for note, _ in batch])
         for note, draft in batch:
             note.id = str(draft.fields.get("id", ""))
-            self.report.made.append(note)
             self.report.noted += draft.problems
             self.report.unresolved += [(note.shown, target) for target in draft.unresolved]
             self.report.retargeted += draft.retargeted
@@ -419,6 +413,6 @@ class _Run:
             changes=changes,
             links=draft.links,
             sha=hashlib.sha256(draft.content).hexdigest(),
-            reason=f"imported from {self.source.kind}",
+            reason=f"imported from {self.report.kind}",
         )
-        return replace(event, extra={ORIGIN: note.origin.record})
+        return replace(event, extra={ORIGIN: note.origin})

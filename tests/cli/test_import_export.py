@@ -291,12 +291,12 @@ def test_what_goes_out_and_in_again_goes_out_the_same(notes: list[dict[str, obje
         second.mkdir()
         there = open_vault(second)
         source = json_lines(Path("x.jsonl"), "\n".join(exported))
-        report = import_notes(there, source, second)
+        report = import_notes(there, source)
         assert report.refused == []
         again = _lines(there)
         assert again == exported
         source = json_lines(Path("x.jsonl"), "\n".join(exported))
-        assert import_notes(there, source, second).made == []
+        assert import_notes(there, source).made == []
 
 
 def _lines(ports: VaultPorts) -> list[str]:
