@@ -17,7 +17,7 @@ import pytest
 
 from amem_cli.cli.files import write_export
 from amem_cli.errors import SettingsError
-from amem_cli.exchange.export_folder import ExportFolder
+from amem_cli.exchange.export_notes import ExportFolder
 from amem_cli.vault.safe_write import temporary_name
 from tests.conftest import Program
 from tests.vaults import write_note
