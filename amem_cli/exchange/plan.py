@@ -71,7 +71,6 @@ class ImportPlan:
         problems: what of the source could not be read.
         free: gives out paths in the folder for new notes.
         source_names, vault_names: by which links are resolved and written.
-        by_source_path: the notes that links of the source can mean.
     """
 
     def __init__(
@@ -104,11 +103,11 @@ class ImportPlan:
         for planned in self.notes:
             if planned.decision == "make":
                 self._decide(planned)
-        self.by_source_path = {note.source_path: note for note in self.notes if note.source_path}
+        self._by_source_path = {note.source_path: note for note in self.notes if note.source_path}
         self.source_names = SourceNames(
             (
                 (path, planned.aliases, planned.title, planned.note.names)
-                for path, planned in self.by_source_path.items()
+                for path, planned in self._by_source_path.items()
             ),
             source.other_files,
             relative_first=source.kind != "obsidian",
@@ -120,6 +119,11 @@ class ImportPlan:
     def decided(self, *decisions: Decision) -> list[PlannedNote]:
         """The notes with one of these decisions."""
         return [note for note in self.notes if note.decision in decisions]
+
+    def at(self, source_path: str | None) -> PlannedNote | None:
+        """The note that is or will be in the vault for one of the source."""
+        planned = self._by_source_path.get(source_path or "")
+        return planned if planned and planned.path else None
 
     def _planned_notes(self, source: ImportSource) -> Iterator[PlannedNote]:
         by_key: dict[str, PlannedNote] = {}
