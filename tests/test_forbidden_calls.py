@@ -80,7 +80,7 @@ MAY_WRITE = {
     "models/store.py": "fetched models and their digests, in the user's data folder",
     "system/files.py": "gives a file the name of another, for the modules that are listed here",
     "vault/dir_handle.py": "the calls that atomic_write writes, exchanges and deletes by",
-    "obsidian/files.py": "removes what amem wrote among Obsidian's files; safe_write writes it",
+    "obsidian.py": "removes what amem wrote among Obsidian's files; safe_write writes it",
     "settings.py": "consents and verdicts on models, in the user's state folder",
     "doctor/reading.py": "a temporary copy of the index, to look at without changing it",
     "vault/folder.py": "asks atomic_write, and removes what a killed write left",

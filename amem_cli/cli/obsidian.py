@@ -28,7 +28,7 @@ def obsidian(
     """
     session = session_of(context)
     with session.workspace() as workspace:
-        done = workspace.remove_from_obsidian() if remove else workspace.show_in_obsidian()
+        done = workspace.show_in_obsidian(remove=remove)
     lines = [f"wrote {path}" for path in done.written]
     lines += [f"removed {path}" for path in done.removed]
     session.output.result(asdict(done), "\n".join(lines or ["nothing to change"]))
