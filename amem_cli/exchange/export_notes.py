@@ -7,7 +7,6 @@ markdown export remembers what exports wrote, and nothing else in it is replaced
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -39,7 +38,6 @@ from amem_cli.markdown.links import (
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import RememberedNames, resolve
 from amem_cli.notes.note import Note, body_bytes, parse_note
-from amem_cli.system.files import NO_LINK, NO_WAIT, PLAIN
 from amem_cli.system.names import folded
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
@@ -163,10 +161,15 @@ class MarkdownExport:
     def run(self, progress: Progress | None = None) -> None:
         """Write all notes, and remove the files of those that are gone."""
         notes = self.selection.notes
-        for done, note in enumerate(notes, 1):
-            self._write(note)
-            if progress is not None:
-                progress(done, len(notes))
+        try:
+            for done, note in enumerate(notes, 1):
+                self._write(note)
+                if progress is not None:
+                    progress(done, len(notes))
+        except BaseException:
+            # Otherwise the next export would take these files for somebody else's.
+            self._folder.remember()
+            raise
         self.removed, edited = self._folder.finish()
         for path in sorted(set(edited).difference(self.kept)):
             self.kept.append(path)
@@ -314,14 +317,13 @@ def _why(record: LinkRecord | None) -> str:
 Written = Literal["written", "unchanged", "kept"]
 
 MANIFEST = ".amem-export.json"
-ANNOUNCED = ".amem-export.part"
 _MAX_MANIFEST = 64 * 1024 * 1024
+# How many files an export that was killed may not have remembered.
+_AT_ONCE = 100
 
 
 class ExportFolder:
     """The folder that the user named, made if missing; neither it nor the vault contains the other.
-
-    Each file is announced before it is written, so that the next export continues a killed one.
 
     Attributes:
         vault: the files of the vault, to copy from.
@@ -341,11 +343,9 @@ class ExportFolder:
         self.vault = SourceFolder(vault)
         self._folder = VaultFolder(self._root)
         self._former = self._read_manifest()
-        announced = list(self._read_announced())
-        self._paths = {*self._former, *(path for path, _ in announced)}
         # If a note was renamed in case alone, its file may be the former one.
         self._shas: dict[str, set[str]] = {}
-        for path, sha in (*self._former.items(), *announced):
+        for path, sha in self._former.items():
             self._shas.setdefault(folded(path), set()).add(sha)
         self._written: dict[str, str] = {}
 
@@ -358,10 +358,8 @@ class ExportFolder:
             if existing == sha:
                 done = "unchanged"
             elif existing is None:
-                self._announce(path, sha)
                 self._folder.write(path, content, expected=None)
             elif existing in self._own(path):
-                self._announce(path, sha)
                 replace_file(self._folder.locate(path), content, expected=existing)
             else:
                 return "kept"
@@ -370,7 +368,13 @@ class ExportFolder:
         except OSError as error:
             raise write_failure(path, error) from None
         self._written[path] = sha
+        if len(self._written) % _AT_ONCE == 0:
+            self.remember()
         return done
+
+    def remember(self) -> None:
+        """Remember what was written so far beside what former exports wrote."""
+        self._remember(self._former | self._written)
 
     def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Remove what former exports wrote and this one did not, and remember what it wrote.
@@ -379,7 +383,7 @@ class ExportFolder:
         """
         removed, edited = [], []
         spelled = {folded(path): path for path in self._written}
-        for path in sorted(self._paths - self._written.keys()):
+        for path in sorted(self._former.keys() - self._written.keys()):
             with suppress(OSError, ValueError, AmemError):
                 existing, place = sha_of(self._folder, path), self._folder.locate(path)
                 renamed = spelled.get(folded(path))
@@ -389,34 +393,15 @@ class ExportFolder:
                 if existing in self._own(path):
                     place.unlink()
                     removed.append(path)
-                elif path in self._former:
+                else:
                     edited.append(path)
-        # A killed export may have begun a temporary file and not written into it.
-        self._folder.discard_left(self._paths, {sha256(b"")}.union(*self._shas.values()))
         # What stays is reported by each export, as long as it exists.
         self._remember(self._written | {path: self._former[path] for path in edited})
         return tuple(removed), tuple(edited)
 
     def _own(self, path: str) -> set[str]:
-        """Hashes of what exports wrote at a path, or announced before they were killed."""
+        """Hashes of what exports wrote at a path."""
         return self._shas.get(folded(path), set())
-
-    def _announce(self, path: str, sha: str) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_LINK | NO_WAIT | PLAIN
-        try:
-            with os.fdopen(os.open(self._root / ANNOUNCED, flags, 0o666), "ab") as file:
-                file.write(json.dumps([path, sha]).encode() + b"\n")
-        except OSError as error:
-            raise write_failure(ANNOUNCED, error) from None
-
-    def _read_announced(self) -> Iterator[tuple[str, str]]:
-        """Path and hash of what a killed export was about to write."""
-        raw = SourceFolder(self._root).read(ANNOUNCED, _MAX_MANIFEST) or b""
-        for line in raw.splitlines():
-            with suppress(ValueError, TypeError, RecursionError):
-                path, sha = json.loads(line)
-                if isinstance(path, str) and isinstance(sha, str):
-                    yield path, sha
 
     def _read_manifest(self) -> dict[str, str]:
         raw = SourceFolder(self._root).read(MANIFEST, _MAX_MANIFEST)
@@ -428,13 +413,12 @@ class ExportFolder:
 
     def _remember(self, files: Mapping[str, str]) -> None:
         document = {"written_by": "amem export --format markdown", "files": files}
-        content = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True).encode()
+        text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
         place = self._root / MANIFEST
         try:
             if place.exists():
-                replace_file(place, content + b"\n", expected=sha256(place.read_bytes()))
+                replace_file(place, text.encode(), expected=sha256(place.read_bytes()))
             else:
-                create_file(place, content + b"\n")
-            (self._root / ANNOUNCED).unlink(missing_ok=True)
+                create_file(place, text.encode())
         except OSError as error:
             raise write_failure(MANIFEST, error) from None

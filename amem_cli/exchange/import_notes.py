@@ -227,7 +227,6 @@ def _merged(first: Sequence[str], second: Iterable[str]) -> list[str]:
 
 # Each batch is one change of the journal: a stopped import leaves only whole notes.
 BATCH = 32
-BATCH_BYTES = 8 * 1024 * 1024
 _TAKEN = "its place was just taken"
 
 
@@ -335,7 +334,6 @@ class _Run:
     def make_all(self, progress: Progress | None) -> None:
         """Make the planned notes."""
         waiting = self.plan.decided("make")
-        size = 0
         batch: list[tuple[PlannedNote, ImportDraft]] = []
         for done, planned in enumerate(waiting, 1):
             try:
@@ -344,10 +342,9 @@ class _Run:
                 planned.decide("refused", str(error))
                 continue
             batch.append((planned, draft))
-            size += len(draft.content)
-            if len(batch) >= BATCH or size >= BATCH_BYTES:
+            if len(batch) >= BATCH:
                 self._write(batch)
-                batch, size = [], 0
+                batch = []
                 if progress is not None:
                     progress(done, len(waiting))
         self._write(batch)
