@@ -1,11 +1,11 @@
-"""`amem graph`: show the network of notes, or write it, or a map of it, for other programs."""
+"""`amem graph` and `amem obsidian`: the network of notes for people and for other programs."""
 
 from __future__ import annotations
 
 import io
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -290,3 +290,28 @@ def _json(document: dict[str, Any]) -> str:
     from amem_cli.language.safe_text import json_text
 
     return json_text(document, indent=2) + "\n"
+
+
+def obsidian(
+    context: typer.Context,
+    remove: Annotated[bool, Option("--remove", help="Remove all that it wrote.")] = False,
+) -> None:
+    """Show in Obsidian what amem knows: views of notes, marks and colours.
+
+    Writes amem.base (notes linked lately, waiting, without links, superseded), a CSS snippet that
+    strikes superseded notes through, and a group for each cluster in the graph's settings. They
+    show the vault as it is now; call it again for later changes. Nothing else is changed.
+
+    Examples:
+
+        amem obsidian
+        amem obsidian --remove
+    """
+    session = session_of(context)
+    with session.workspace() as workspace:
+        done = workspace.show_in_obsidian(remove=remove)
+    lines = [f"wrote {path}" for path in done.written]
+    lines += [f"removed {path}" for path in done.removed]
+    session.output.result(asdict(done), "\n".join(lines or ["nothing to change"]))
+    if done.written or done.removed:
+        session.output.notice("if Obsidian is open, reload it: Ctrl+P, Reload app without saving")
