@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from amem_cli.duplicates.compare import file_title, note_names, without_title
-from amem_cli.duplicates.merge_fields import Redirection, unite_fields
+from amem_cli.duplicates.merge_fields import Merging, unite_fields
 from amem_cli.duplicates.merge_text import (
     alias_property,
     appended,
@@ -15,7 +15,7 @@ from amem_cli.duplicates.merge_text import (
     text_of_body,
     united_properties,
 )
-from amem_cli.editing.move import processed
+from amem_cli.editing.move import LinksAfterMove, processed
 from amem_cli.editing.property_links import Mentions, add_mentions, links_in_other_properties
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, id_is_shared, new_event
@@ -23,7 +23,6 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event, NoteWrite
-from amem_cli.markdown.links import redirected
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import is_linkable, name_key
 from amem_cli.notes.note import Note
@@ -121,24 +120,24 @@ class _Merge:
             sha=removed.content.sha,
             reason=f"“{other.title}” was merged into “{kept.title}”",
         )
-        redirection = Redirection(ports, kept.key, kept, other, root)
-        before, text = draft.note, self._unite(draft, removed, redirection)
+        way = LinksAfterMove(ports, other, kept.path, key=kept.key, reason=root.reason)
+        merging = Merging(ports, kept, other, root, way)
+        before, text = draft.note, self._unite(draft, removed, merging)
         united = [name for name in _UNITED if getattr(before, name) != getattr(draft.note, name)]
         # The kept note may have got its id only now.
-        redirection = replace(redirection, key=draft.note.id or kept.path)
-        left = self._left_in_kept(draft, redirection)
+        way.key = draft.note.id or kept.path
+        way.ids.add(draft.note.id or "")
+        left = self._left_in_kept(draft, way)
         others: list[NoteDraft] = []
-        ids = {draft.note.id or ""}
         # A link that cannot be edited is reported, but does not stop the merge.
         for path in self._sources():
             try:
-                source = redirection.redirect(path, ids)
+                source = way.followed(path, root)
             except AmemError as error:
                 left.append(f"{path} still links to “{other.title}”: {error.message}")
                 continue
             if source is not None:
                 others.append(source)
-                ids.add(source.note.id or "")
         known = (processed(ports, each) for each in others)
         root = replace(root, known=tuple(filter(None, known)))
         drafts = [draft, *others]
@@ -155,9 +154,9 @@ class _Merge:
             left=tuple(left),
         )
 
-    def _left_in_kept(self, draft: NoteDraft, redirection: Redirection) -> list[str]:
+    def _left_in_kept(self, draft: NoteDraft, way: LinksAfterMove) -> list[str]:
         body = text_of_body(draft.content.raw) or ""
-        if redirection.in_text(body, self.kept.path) == body:
+        if way.in_text(body, self.kept.path) == body:
             return []
         message = f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"
         named = self.ports.index.names.candidates(name_key(self.other.path))
@@ -177,23 +176,23 @@ class _Merge:
             if path not in both and self.ports.vault.exists(path)
         ]
 
-    def _unite(self, draft: NoteDraft, removed: NoteDraft, redirection: Redirection) -> str:
+    def _unite(self, draft: NoteDraft, removed: NoteDraft, merging: Merging) -> str:
         """Give the kept note what it lacks; returns the appended text."""
         names, note = self.ports.names, removed.note
-        context = unite_fields(draft, note, redirection)
+        context = unite_fields(draft, note, merging)
         raw, aliases = draft.raw, _aliases(draft.note, note)
         if aliases != list(draft.note.aliases):
             raw = edit_header(raw, {alias_property(raw): aliases}, names)
         raw, differing = united_properties(raw, removed.raw, names)
         if raw != draft.raw:
-            draft.restore(raw, redirection.event("edit", "person"), ())
+            draft.restore(raw, merging.event("edit", "person"), ())
         if context:
             differing = f"{names.context}: {json.dumps(context, ensure_ascii=False)}\n{differing}"
         body, below = text_of_body(draft.raw), text_of_body(removed.raw)
         if body is None or below is None:
             raise SettingsError("the text of a note is not UTF-8", hint="Save it as UTF-8.")
         # Relative links are rewritten, because the text moves to another folder.
-        below = redirected(without_title(below, note_names(note)), redirection.moved_target)
+        below = merging.way.in_text(without_title(below, note_names(note)), self.other.path)
         beyond = text_beyond(without_title(body, note_names(draft.note)), below)
         if not (beyond or differing):
             return ""
@@ -204,7 +203,7 @@ class _Merge:
             differing,
             beyond,
         )
-        draft.replace_body(text.encode("utf-8"), redirection.event("edit", "person"))
+        draft.replace_body(text.encode("utf-8"), merging.event("edit", "person"))
         return text[len(body) :]
 
 
