@@ -7,7 +7,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from amem_cli.editing.property_links import links_in_other_properties, redirected_properties
+from amem_cli.editing.property_links import (
+    Mentions,
+    links_in_other_properties,
+    redirected_properties,
+)
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.index.draft import NoteDraft, change_of, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -272,13 +276,14 @@ class LinksAfterMove:
         self._before, self._after = names, RememberedNames(names, known)
         self._named_alike = {path for paths in known.values() for path in paths} | {note.path}
 
-    def sources(self) -> list[str]:
+    def sources(self, mentions: Mentions | None = None) -> list[str]:
         """Other notes with links that may lead elsewhere by the move."""
         links = self._ports.index.links
         linking = [
             source for path in sorted(self._named_alike) for source, _ in links.incoming(path)
         ]
-        mentions = links_in_other_properties(self._ports)
+        if mentions is None:
+            mentions = links_in_other_properties(self._ports)
         keys = {*map(name_key, self._named_alike), name_key(self._note.title)}
         naming = sorted(set().union(*(mentions.get(key, ()) for key in keys)))
         return [path for path in dict.fromkeys([*linking, *naming]) if path != self._note.path]
