@@ -19,6 +19,7 @@ from amem_cli.duplicates.compare import (
     Kind,
     TextDigest,
     Wording,
+    bare_text,
     file_title,
     is_copy_name,
     is_template,
@@ -119,8 +120,8 @@ class _Finder:
         self.text = cache(lambda path: words_of_note(ports, self.notes[path]))
         # Notes made from a template and not filled in are not copies of each other.
         templates = [path for path in self.notes if is_template(path)]
-        empty = {_bare(self.text(path)) for path in templates}
-        unfilled = [path for path in self.notes if empty and _bare(self.text(path)) in empty]
+        empty = {bare_text(self.text(path)) for path in templates}
+        unfilled = [path for path in self.notes if empty and bare_text(self.text(path)) in empty]
         for path in (*templates, *unfilled):
             self.notes.pop(path, None)
 
@@ -131,7 +132,7 @@ class _Finder:
         """Notes with the same text, by the first of them."""
         alike: dict[str, list[str]] = {}
         for path in self.notes:
-            alike.setdefault(_bare(self.text(path)), []).append(path)
+            alike.setdefault(bare_text(self.text(path)), []).append(path)
         alike.pop("", None)
         same: dict[str, list[str]] = {}
         for paths in alike.values():
@@ -180,10 +181,6 @@ class _Finder:
         linked = len({source for source, _ in self._ports.index.links.incoming(path)} - {path})
         is_copy = is_copy_name(file_title(path))
         return (not note.private, is_copy, -linked, note.made, len(path), path)
-
-
-def _bare(text: str) -> str:
-    return "".join(text.split())
 
 
 def _conflicts(ports: VaultPorts) -> Iterator[ConflictFile]:
