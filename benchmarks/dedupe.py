@@ -84,7 +84,7 @@ def scored(pair: Pair, encoder: Encoder) -> Scored:
 
 
 def is_worth_comparing(one: Wording, other: Wording, cosine: float) -> bool:
-    """Whether `near_pairs` would look at a pair whose runs of words no third note has."""
+    """Whether `find_duplicates` would look at a pair whose runs of words no third note has."""
     shared = len(one.shingles & other.shingles)
     least = min(len(one.shingles), len(other.shingles), LEAST_SHARED)
     return cosine >= LEAST_COSINE or shared >= least

@@ -136,14 +136,14 @@ def test_no_verb_gives_away_private_notes(tmp_path: Path) -> None:
         workspace.add(NewNote("Seals bask. See [[Diary]] and [[Walrus]].", title="Seals"))
         assert len(workspace.duplicates(exact=True).groups) == 1
         assert workspace.stats().notes == 3
-        assert workspace.export_records().notes == 3
-        assert workspace.export_records(private=False).left_out == 1
+        assert len(workspace.export_records()[0].notes) == 3
+        assert workspace.export_records(private=False)[0].left_out == 1
     with workspace.call(Caller(sees_private=False)):
         assert workspace.duplicates(exact=True).groups == ()
         assert workspace.stats().notes == 2
         assert {note.title for note in workspace.network().nodes.values()} == {"Walrus", "Seals"}
         assert workspace.overview().graph.nodes.keys() == workspace.network().nodes.keys()
-        titles = [record["title"] for record in workspace.export_records().records]
+        titles = [record["title"] for record in workspace.export_records()[1]]
         assert sorted(titles) == ["Seals", "Walrus"]
         seals = workspace.note("Seals")
         assert [near.note.title for near in workspace.related(seals, limit=9)] == ["Walrus"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -26,9 +26,12 @@ from amem_cli.cli.session import (
     session_of,
 )
 from amem_cli.errors import Problem, UsageError
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
+    from amem_cli.exchange.export_notes import Selection
+    from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.search import Filters
     from amem_cli.workspace.workspace import Workspace
@@ -69,7 +72,6 @@ def import_(
         amem import ~/old-vault --dry-run
         amem import ~/logseq --into logseq --no-wait
     """
-    from amem_cli.terminal.exchange import import_document, import_lines
     from amem_cli.workspace.documents import outcome_document
 
     session = session_of(context)
@@ -80,12 +82,111 @@ def import_(
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
             outcomes = session.evolved(workspace, report.paths, asked=True)
-    document = import_document(report, dry_run=dry_run)
-    document["notes"] = [outcome_document(outcome) for outcome in outcomes]
-    lines = import_lines(report, dry_run=dry_run, verbose=session.output.verbose)
+    document = {
+        **_import_document(report, dry_run=dry_run),
+        "notes": [outcome_document(outcome) for outcome in outcomes],
+    }
+    lines = _import_lines(report, dry_run=dry_run, verbose=session.output.verbose)
     session.output.result(document, "\n".join(lines))
     if report.refused:
         raise typer.Exit(1)
+
+
+_SHOWN = 10
+
+
+def _import_document(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
+    refused, noted = (
+        [{"path": each.path, "line": each.line, "reason": each.message} for each in problems]
+        for problems in (report.refused, report.noted)
+    )
+    return {
+        "kind": report.kind,
+        "dry_run": dry_run,
+        "imported": list(report.paths),
+        "made": [{"source": note.shown, "path": note.path, "id": note.id} for note in report.made],
+        "skipped": report.skipped,
+        "there": [
+            {
+                "source": note.shown,
+                "path": note.path or None,
+                "reason": note.reason,
+                "changed": note.decision == "changed",
+            }
+            for note in report.there
+        ],
+        "changed": sum(note.decision == "changed" for note in report.there),
+        "duplicates": [
+            {
+                "source": note.shown,
+                "path": note.path if note.decision == "make" else None,
+                "same_text": note.same_text,
+            }
+            for note in report.duplicates
+        ],
+        "refused": refused,
+        "noted": noted,
+        "unresolved": [{"source": place, "target": target} for place, target in report.unresolved],
+        "files": [{"source": source, "path": path} for source, path in report.files],
+        "rewritten_links": report.retargeted,
+        "problems": [f"{each.line or each.path}: {each.message}" for each in report.refused],
+    }
+
+
+def _import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Iterator[str]:
+    """The report as lines of text; if verbose all of them, not only the first few."""
+    limit = 10**9 if verbose or dry_run else _SHOWN
+
+    def existing(*decisions: str) -> list[str]:
+        chosen = (note for note in report.there if note.decision in decisions)
+        return [f"= {note.shown}: {note.reason}" for note in chosen]
+
+    created = [f"+ {note.shown} -> {note.path}" for note in report.made]
+    there = existing("there", "changed", "known")
+    yield f"from {report.kind}"
+    for lines in (
+        *((created, there) if dry_run else (existing("changed"), existing("known"))),
+        [
+            f"! {note.shown}: the same text is in {note.same_text}"
+            for note in report.duplicates
+            if note.decision == "make"
+        ],
+        [f"! {_problem_line(problem)}" for problem in report.refused],
+        [f"! {_problem_line(problem)}" for problem in report.noted],
+        [f"? {place}: no note is called “{target}”" for place, target in report.unresolved],
+    ):
+        # A foreign file's name may hold a line break, which would fake a line of the report.
+        yield from map(on_one_line, lines[:limit])
+        if len(lines) > limit:
+            yield f"  … and {len(lines) - limit} more (--verbose shows all)"
+    yield _summary(report, "would be " if dry_run else "")
+
+
+def _summary(report: ImportReport, would: str) -> str:
+    parts = [
+        f"{plural(len(report.made), 'note')} {would}imported",
+        f"{report.skipped} existed already",
+    ]
+    changed = sum(note.decision == "changed" for note in report.there)
+    if changed:
+        parts[1] += f" ({changed} changed in the source since)"
+    twins = sum(note.decision == "make" for note in report.duplicates)
+    if twins:
+        parts[0] += f" ({twins} with the text of an existing note; `amem dedupe` shows them)"
+    if report.refused:
+        parts.append(f"{len(report.refused)} refused")
+    if report.files:
+        parts.append(f"{plural(len(report.files), 'file')} {would}copied")
+    if report.retargeted:
+        parts.append(f"{plural(report.retargeted, 'link')} rewritten to lead to the same note")
+    if report.unresolved:
+        parts.append(f"{plural(len(report.unresolved), 'link')} to no note")
+    return ", ".join(parts)
+
+
+def _problem_line(problem: Problem) -> str:
+    place = f"{problem.path}:{problem.line}" if problem.line else problem.path
+    return f"{place}: {problem.message}." + (f" {problem.hint}" if problem.hint else "")
 
 
 def export(
@@ -131,24 +232,21 @@ def _export_lines(
     # amem would index the file, and the next export would contain this one.
     if output and is_note and output.resolve().is_relative_to(workspace.root):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
-    export = workspace.export_records(selection, private=private)
-    report_left_out(session, export.left_out)
+    taken, records = workspace.export_records(selection, private=private)
+    report_left_out(session, taken.left_out)
     if output is not None:
-        write_export(
-            output, (f"{json.dumps(record, ensure_ascii=False)}\n" for record in export.records)
-        )
+        write_export(output, (f"{json.dumps(each, ensure_ascii=False)}\n" for each in records))
         session.output.notice(f"wrote {output}")
         if session.output.as_json:
-            document = {"output": str(output), "notes": export.notes}
+            document = {"output": str(output), "notes": len(taken.notes)}
             session.output.json_line(document, indent=2)
     elif session.output.as_json:
-        session.output.json_line(list(export.records), indent=2)
+        session.output.json_line(list(records), indent=2)
     else:
-        for record in export.records:
+        for record in records:
             session.output.json_line(record)
     # Notes are read while they are written, so their problems are only known now.
-    session.output.problems(export.problems)
-    _report_references(session, export.privacy.named, export.privacy.cut_links)
+    _report_references(session, taken)
 
 
 def _export_markdown(
@@ -156,48 +254,44 @@ def _export_markdown(
 ) -> None:
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
-    report, left_out = workspace.export_markdown(output, selection, private=private)
-    report_left_out(session, left_out)
+    export = workspace.export_markdown(output, selection, private=private)
+    taken = export.selection
+    report_left_out(session, taken.left_out)
+    names = "written", "unchanged", "removed", "kept", "files"
     document = {
         "output": str(output),
-        "written": report.written,
-        "unchanged": report.unchanged,
-        "removed": report.removed,
-        "kept": report.kept,
-        "files": report.files,
-        "broken_links": report.broken,
-        "cut_links": report.cut_links,
+        **{name: getattr(export, name) for name in names},
+        "broken_links": export.broken,
+        "cut_links": taken.cut_links,
         "names_private": [
-            {"path": path, "names": sorted(names)} for path, names in sorted(report.named.items())
+            {"path": path, "names": sorted(names)} for path, names in sorted(taken.named.items())
         ],
     }
-    session.output.problems(report.problems)
-    _report_references(session, report.named, report.cut_links)
+    _report_references(session, taken)
     session.output.result(
         document,
-        f"{len(report.written)} written, {report.unchanged} unchanged,"
-        f" {len(report.removed)} removed in {output}",
+        f"{len(export.written)} written, {export.unchanged} unchanged,"
+        f" {len(export.removed)} removed in {output}",
     )
-    if report.kept:
+    if export.kept:
         raise typer.Exit(1)
 
 
-def _report_references(
-    session: Session, references: Mapping[str, set[str]], cut_links: int
-) -> None:
-    """Say what exported notes still reveal of private ones that were left out."""
-    if cut_links:
-        entries = "1 entry" if cut_links == 1 else f"{cut_links} entries"
+def _report_references(session: Session, taken: Selection) -> None:
+    """Say what went wrong, and what exported notes still reveal of private ones left out."""
+    session.output.problems(taken.problems)
+    if taken.cut_links:
+        entries = "1 entry" if taken.cut_links == 1 else f"{taken.cut_links} entries"
         session.output.notice(f"left out {entries} of `links` that lead to notes left out")
-    if not references:
+    if not taken.named:
         return
-    private = plural(len(set().union(*references.values())), "private note")
-    verb = "names" if len(references) == 1 else "name"
+    private = plural(len(set().union(*taken.named.values())), "private note")
+    verb = "names" if len(taken.named) == 1 else "name"
     session.output.notice(
-        f"the text of {plural(len(references), 'note')} still {verb} {private}; exports do not"
+        f"the text of {plural(len(taken.named), 'note')} still {verb} {private}; exports do not"
         " change texts:"
     )
-    named = sorted(references.items())
+    named = sorted(taken.named.items())
     session.output.problems(
         [Problem(path, 0, f"names {', '.join(sorted(names))}") for path, names in named]
     )

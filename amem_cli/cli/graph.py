@@ -1,11 +1,11 @@
-"""`amem graph`: show the network of notes, or write it, or a map of it, for other programs."""
+"""`amem graph` and `amem obsidian`: the network of notes for people and for other programs."""
 
 from __future__ import annotations
 
 import io
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -85,12 +85,12 @@ def graph(
     with_private = form in ("text", "json") if private is None else private
     with session.workspace() as workspace:
         view = _GraphView(session, workspace, form, output, with_private, suggested)
-        if as_map:
-            view.write_map(colour, theme, dpi)
-        elif form == "text":
+        if form == "text":
             view.show(note, depth, limit)
+        elif as_map:
+            view.deliver(*view.map(colour, theme, dpi))
         else:
-            view.write_network(note, depth)
+            view.deliver(*view.network(note, depth))
 
 
 def _form(session: Session, form: str | None, output: Path | None, *, as_map: bool) -> str:
@@ -158,7 +158,7 @@ class _GraphView:
             branch = neighbourhood(network, root, depth)
             show_neighbourhood(console, network, branch, 0 if everything else limit)
 
-    def write_network(self, note: str | None, depth: int) -> None:
+    def network(self, note: str | None, depth: int) -> tuple[str, Graph]:
         """The whole network, or what surrounds a note, for another program."""
         from amem_cli.graph.clusters import clusters
         from amem_cli.graph.formats import export
@@ -167,8 +167,7 @@ class _GraphView:
 
         network, root = self._network(note)
         if self.form == "html":
-            self._deliver(self._page(network, clusters(network), focus=root), network)
-            return
+            return self._page(network, clusters(network), focus=root), network
         reached = network if self.asked else replace(network, suggested=())
         away = None if root is None else distances(reached, root, depth)
         network = network if away is None else part(network, away)
@@ -177,16 +176,15 @@ class _GraphView:
             if away is not None:
                 nodes = [{**node, "distance": away[node["path"]]} for node in document["nodes"]]
                 document = {"root": root, **document, "nodes": nodes}
-            self._deliver(_json(document), network)
-            return
+            return _json(document), network
         # Around one note, its links say more than clusters would.
         groups = clusters(network) if root is None else []
         text, notice = export(self.form, network, groups, self.workspace.root.name, root)
         if notice:
             self.session.output.notice(notice)
-        self._deliver(text, network)
+        return text, network
 
-    def write_map(self, colour: str, theme: str, dpi: int) -> None:
+    def map(self, colour: str, theme: str, dpi: int) -> tuple[str | bytes, Graph]:
         """All notes, placed by their meaning."""
         from amem_cli.graph.map import (
             check_map_packages,
@@ -212,17 +210,16 @@ class _GraphView:
             if by_meaning:
                 notice("few notes are linked: the colours show similar meaning")
         if self.form == "html":
-            self._deliver(self._page(network, groups, positions=positions), network)
-        elif self.form == "json":
-            names = {path: cluster.name for cluster in groups for path in cluster.paths}
-            document = graph_document(network)
-            for node in document["nodes"]:
-                # Null without a vector, or without a group.
-                node["x"], node["y"] = positions.get(node["path"], (None, None))
-                node["group"] = names.get(node["path"])
-            self._deliver(_json(document), network)
-        else:
-            self._deliver(self._picture(network, positions, groups, theme=theme, dpi=dpi), network)
+            return self._page(network, groups, positions=positions), network
+        if self.form == "png":
+            return self._picture(network, positions, groups, theme=theme, dpi=dpi), network
+        names = {path: cluster.name for cluster in groups for path in cluster.paths}
+        document = graph_document(network)
+        for node in document["nodes"]:
+            # Null without a vector, or without a group.
+            node["x"], node["y"] = positions.get(node["path"], (None, None))
+            node["group"] = names.get(node["path"])
+        return _json(document), network
 
     def _picture(
         self, network: Graph, positions: Positions, groups: Sequence[Cluster], **how: Any
@@ -266,7 +263,7 @@ class _GraphView:
         if not self.private:
             report_left_out(self.session, len(self.workspace.index.notes.private_paths()))
 
-    def _deliver(self, content: str | bytes, network: Graph) -> None:
+    def deliver(self, content: str | bytes, network: Graph) -> None:
         """Write to the file, and say so; or print to stdout."""
         output = self.session.output
         if self.output is not None:
@@ -290,3 +287,31 @@ def _json(document: dict[str, Any]) -> str:
     from amem_cli.language.safe_text import json_text
 
     return json_text(document, indent=2) + "\n"
+
+
+def obsidian(
+    context: typer.Context,
+    remove: Annotated[bool, Option("--remove", help="Remove all that it wrote.")] = False,
+) -> None:
+    """Show in Obsidian what amem knows: views of notes, marks and colours.
+
+    Writes amem.base (notes linked lately, waiting, without links, superseded), a CSS snippet that
+    strikes superseded notes through, and a group for each cluster in the graph's settings. They
+    show the vault as it is now; call it again for later changes. Nothing else is changed.
+
+    Examples:
+
+        amem obsidian
+        amem obsidian --remove
+    """
+    from amem_cli.obsidian import show_in_obsidian
+    from amem_cli.workspace.obsidian_views import shown_in_obsidian
+
+    session = session_of(context)
+    with session.workspace() as workspace:
+        done = show_in_obsidian(workspace.root, None if remove else shown_in_obsidian(workspace))
+    lines = [f"wrote {path}" for path in done.written]
+    lines += [f"removed {path}" for path in done.removed]
+    session.output.result(asdict(done), "\n".join(lines or ["nothing to change"]))
+    if done.written or done.removed:
+        session.output.notice("if Obsidian is open, reload it: Ctrl+P, Reload app without saving")

@@ -161,7 +161,7 @@ COMMANDS_BY_USE = {
         "dedupe": ("dedupe", "Find notes with the same or nearly the same text, and merge them."),
         "index": ("vault", "Bring the index up to date with the folder."),
         "obsidian": (
-            "obsidian",
+            "graph",
             "Show in Obsidian what amem knows: views of notes, marks and colours.",
         ),
         "doctor": ("vault", "Check vault, index, models, links, ids and git, and say what to do."),

@@ -69,6 +69,12 @@ def text_key(body: str, names: Iterable[str]) -> str:
     return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest() if bare.strip() else ""
 
 
+def bare_text(text: str) -> str:
+    """A hash of a text without its blanks, which is equal for the same texts; empty for no text."""
+    bare = "".join(unicodedata.normalize("NFC", text).removeprefix("\ufeff").split())
+    return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest() if bare else ""
+
+
 def without_title(text: str, titles: Collection[str]) -> str:
     """A text without an opening heading of level 1 that only repeats the note's name."""
     line, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
@@ -212,11 +218,8 @@ class Duplicate:
 
 _PHRASES = 12
 _CANDIDATES = 20
-# Enough letters to see whether two notes are worth reading to compare them.
-_BEGINNING = 200
 # Enough to see whether a text has few words.
 _FIRST_LETTERS = 4000
-_FIRST_PASSAGES = 8
 # Of unfilled notes from one template no more are compared with each text.
 _MOST_ALIKE = 50
 
@@ -227,13 +230,13 @@ class TextDigest:
 
     Attributes:
         key: see `text_key`.
-        beginning: digest of its first letters.
+        bare: see `bare_text`.
         few: it has fewer than `LEAST_WORDS` words.
     """
 
     title: str
     key: str
-    beginning: bytes
+    bare: str
     few: bool
 
     def same_as(self, other: TextDigest) -> bool:
@@ -244,8 +247,9 @@ class TextDigest:
 
 def text_digest(body: str, title: str, names: Sequence[str]) -> TextDigest:
     """The digest of a text without its header; a heading with one of the names is ignored."""
-    few = len(text_words(without_title(body, names)[:_FIRST_LETTERS])) < LEAST_WORDS
-    return TextDigest(title, text_key(body, names), _beginning(body, names), few)
+    text = without_title(body, names)
+    few = len(text_words(text[:_FIRST_LETTERS])) < LEAST_WORDS
+    return TextDigest(title, text_key(body, names), bare_text(text), few)
 
 
 def note_digest(ports: VaultPorts, path: str, *, named: str = "") -> TextDigest | None:
@@ -307,18 +311,17 @@ class KnownTexts:
 
     def __init__(self, ports: VaultPorts) -> None:
         self._ports = ports
-        self._unread: dict[bytes, list[NoteSummary]] = {}
+        self._unread: dict[str, list[NoteSummary]] = {}
         self._paths: dict[str, dict[str, str]] = {}
         for summary in sorted(ports.index.notes.summaries(), key=_age):
-            text = "".join(ports.index.text.passages(summary.path)[:_FIRST_PASSAGES])
-            beginning = _beginning(text, note_names(summary))
-            self._unread.setdefault(beginning, []).append(summary)
+            bare = bare_text(words_of_note(ports, summary))
+            self._unread.setdefault(bare, []).append(summary)
 
     def path(self, digest: TextDigest) -> str:
         """The note with this text: the oldest, or the first that was added; or empty."""
         if not digest.key:
             return ""
-        for summary in self._unread.pop(digest.beginning, ()):
+        for summary in self._unread.pop(digest.bare, ()):
             key = self.key(summary)
             if key:
                 self._paths.setdefault(key, {}).setdefault(summary.title, summary.path)
@@ -337,12 +340,6 @@ class KnownTexts:
         """`TextDigest.key` of a note of the vault, or empty."""
         digest = note_digest(self._ports, summary.path)
         return digest.key if digest else ""
-
-
-def _beginning(text: str, names: Sequence[str]) -> bytes:
-    text = unicodedata.normalize("NFC", text[: 4 * _FIRST_LETTERS])
-    letters = "".join(without_title(text, names)[:_FIRST_LETTERS].split())[:_BEGINNING]
-    return hashlib.sha256(letters.encode("utf-8", "replace")).digest()[:16]
 
 
 def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:

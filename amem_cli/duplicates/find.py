@@ -19,6 +19,7 @@ from amem_cli.duplicates.compare import (
     Kind,
     TextDigest,
     Wording,
+    bare_text,
     file_title,
     is_copy_name,
     is_template,
@@ -94,7 +95,7 @@ def find_duplicates(
     if not exact_only:
         copies = {copy for twins in same.values() for copy in twins[1:]}
         single = [path for path in finder.notes if path not in copies]
-        near = dict(near_pairs(ports.index, single, finder.wording, threshold))
+        near = dict(_near_pairs(ports.index, single, finder.wording, threshold))
     groups = [
         group
         for group in finder.groups(same, near)
@@ -119,8 +120,8 @@ class _Finder:
         self.text = cache(lambda path: words_of_note(ports, self.notes[path]))
         # Notes made from a template and not filled in are not copies of each other.
         templates = [path for path in self.notes if is_template(path)]
-        empty = {_bare(self.text(path)) for path in templates}
-        unfilled = [path for path in self.notes if empty and _bare(self.text(path)) in empty]
+        empty = {bare_text(self.text(path)) for path in templates}
+        unfilled = [path for path in self.notes if empty and bare_text(self.text(path)) in empty]
         for path in (*templates, *unfilled):
             self.notes.pop(path, None)
 
@@ -131,7 +132,7 @@ class _Finder:
         """Notes with the same text, by the first of them."""
         alike: dict[str, list[str]] = {}
         for path in self.notes:
-            alike.setdefault(_bare(self.text(path)), []).append(path)
+            alike.setdefault(bare_text(self.text(path)), []).append(path)
         alike.pop("", None)
         same: dict[str, list[str]] = {}
         for paths in alike.values():
@@ -182,10 +183,6 @@ class _Finder:
         return (not note.private, is_copy, -linked, note.made, len(path), path)
 
 
-def _bare(text: str) -> str:
-    return "".join(text.split())
-
-
 def _conflicts(ports: VaultPorts) -> Iterator[ConflictFile]:
     problems: list[Problem] = []
     list(ports.vault.scan(problems))
@@ -212,7 +209,7 @@ _ROWS_AT_ONCE = 512
 _REMEMBERED = 16_384
 
 
-def near_pairs(
+def _near_pairs(
     index: MemoryIndex,
     paths: Sequence[str],
     wording_of: Callable[[str], Wording],
@@ -222,38 +219,28 @@ def near_pairs(
 
     `wording_of` is called again for what is compared: a whole vault's words need much memory.
     """
-    rows, vectors = _vectors(index, paths)
+    vectors = index.vectors.of_all_notes() if index.vectors.encoder() is not None else {}
     pairs = _sharing_words(wording_of(path) for path in paths)
-    pairs.update(_near_in_meaning(rows, vectors))
-    row_of = {at: row for row, at in enumerate(rows)}
+    pairs |= _near_in_meaning(
+        [(at, vectors[path]) for at, path in enumerate(paths) if path in vectors]
+    )
     remembered = lru_cache(maxsize=_REMEMBERED)(wording_of)
-    for one, other in sorted(pairs):
-        cosine = None
-        if one in row_of and other in row_of:
-            cosine = float(vectors[row_of[one]] @ vectors[row_of[other]])
-        score = likeness(remembered(paths[one]), remembered(paths[other]), cosine)
+    for one, other in ((paths[one], paths[other]) for one, other in sorted(pairs)):
+        both = one in vectors and other in vectors
+        cosine = float(vectors[one] @ vectors[other]) if both else None
+        score = likeness(remembered(one), remembered(other), cosine)
         if score >= threshold:
-            yield (paths[one], paths[other]), score
+            yield (one, other), score
 
 
-def _vectors(index: MemoryIndex, paths: Sequence[str]) -> tuple[list[int], Vectors]:
-    """Positions of the notes that have a vector, and the vectors, one a row."""
+def _near_in_meaning(placed: Sequence[tuple[int, Vectors]]) -> set[tuple[int, int]]:
+    """Pairs with near vectors; given are the position of each note that has one, and it."""
     import numpy as np
 
-    rows, vectors = [], []
-    if index.vectors.encoder() is not None:
-        for at, path in enumerate(paths):
-            vector = index.vectors.of_note(path)
-            if vector is not None:
-                rows.append(at)
-                vectors.append(vector)
-    empty: Vectors = np.zeros((0, 1), dtype=np.float32)
-    return rows, np.stack(vectors) if vectors else empty
-
-
-def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, int]]:
-    import numpy as np
-
+    if not placed:
+        return set()
+    places, rows = zip(*placed, strict=True)
+    vectors = np.stack(rows)
     pairs: set[tuple[int, int]] = set()
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         # Each pair once: a note is compared with itself and those after it.
@@ -261,7 +248,7 @@ def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, in
         block = vectors[start : start + _ROWS_AT_ONCE] @ vectors[start:].T
         for row, column in zip(*np.nonzero(block >= LEAST_COSINE), strict=True):
             if column > row:
-                pairs.add((rows[start + int(row)], rows[start + int(column)]))
+                pairs.add((places[start + int(row)], places[start + int(column)]))
     return pairs
 
 

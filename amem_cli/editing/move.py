@@ -7,7 +7,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from amem_cli.editing.property_links import links_in_other_properties, redirected_properties
+from amem_cli.editing.property_links import (
+    Mentions,
+    links_in_other_properties,
+    redirected_properties,
+)
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.index.draft import NoteDraft, change_of, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -25,6 +29,7 @@ from amem_cli.markdown.links import (
     WikiLink,
     destination,
     is_attachment,
+    parse_link,
     redirected,
 )
 from amem_cli.notes.front_matter_edit import edit_header
@@ -167,7 +172,7 @@ def move_to(
         title: the new `title` property; empty leaves it.
         former: what notes become byte for byte, by their paths now, if they change at all.
     """
-    way = _LinksAfterMove(ports, note, path, title)
+    way = LinksAfterMove(ports, note, path, title)
     changes = (Change("path", note.path, path), Change("title", note.title, title))
     root = replace(root, changes=changes if title else changes[:1])
     drafts: list[NoteDraft] = []
@@ -236,29 +241,49 @@ def processed(ports: VaultPorts, draft: NoteDraft) -> str:
     return after if before != after and queue.was_processed(seen, before) else ""
 
 
-class _LinksAfterMove:
-    """Where links lead before and after a move, and the notes with links that follow it."""
+class LinksAfterMove:
+    """Where links lead before and after a note goes to a path, and the notes that follow it.
 
-    def __init__(self, ports: VaultPorts, note: NoteSummary, path: str, title: str) -> None:
+    Args:
+        path: the note's new path, or that of the note into which it is merged.
+        title: the new `title` property, if it changes.
+
+    Attributes:
+        key: by which records of links name the other note of a merge; empty for a move.
+        ids: of notes that get one by this change.
+    """
+
+    def __init__(
+        self,
+        ports: VaultPorts,
+        note: NoteSummary,
+        path: str,
+        title: str = "",
+        *,
+        key: str = "",
+        reason: str = "",
+    ) -> None:
         self._ports, self._note, self._path, self._title = ports, note, path, title
-        # Notes that get an id by this move.
-        self._ids: set[str] = set()
+        self._reason = reason or f"{FOLLOWS}“{note.title}” to {path}"
+        self.key = key
+        self.ids: set[str] = set()
         names = ports.index.names
         known: dict[str, list[str]] = {}
         for each in (note.path, path):
-            key = name_key(each)
-            others = [other for other in names.candidates(key) if other != note.path]
-            known[key] = [*others, path] if key == name_key(path) else others
+            found = name_key(each)
+            others = [other for other in names.candidates(found) if other not in (note.path, path)]
+            known[found] = [*others, path] if found == name_key(path) else others
         self._before, self._after = names, RememberedNames(names, known)
         self._named_alike = {path for paths in known.values() for path in paths} | {note.path}
 
-    def sources(self) -> list[str]:
+    def sources(self, mentions: Mentions | None = None) -> list[str]:
         """Other notes with links that may lead elsewhere by the move."""
         links = self._ports.index.links
         linking = [
             source for path in sorted(self._named_alike) for source, _ in links.incoming(path)
         ]
-        mentions = links_in_other_properties(self._ports)
+        if mentions is None:
+            mentions = links_in_other_properties(self._ports)
         keys = {*map(name_key, self._named_alike), name_key(self._note.title)}
         naming = sorted(set().union(*(mentions.get(key, ()) for key in keys)))
         return [path for path in dict.fromkeys([*linking, *naming]) if path != self._note.path]
@@ -268,7 +293,7 @@ class _LinksAfterMove:
         draft = self._redirected(self._note.path, root)
         if self._title:
             raw = edit_header(draft.raw, {"title": self._title}, self._ports.names)
-            draft.restore(raw, self._event("edit", root), ())
+            draft.restore(raw, self.event("edit", root), ())
         return draft
 
     def restore(self, draft: NoteDraft, former: bytes | None, root: Event) -> None:
@@ -279,7 +304,7 @@ class _LinksAfterMove:
         values = {name: getattr(before, name) or "" for name in OWNED_FIELDS}
         changes = (change_of(draft.note, name, value) for name, value in values.items())
         changed = tuple(each for each in changes if each.before != each.after)
-        draft.restore(former, self._event("edit", root), changed)
+        draft.restore(former, self.event("edit", root), changed)
 
     def followed(self, source: str, root: Event) -> NoteDraft | None:
         """Another note with its links; None if they lead where they led."""
@@ -296,23 +321,25 @@ class _LinksAfterMove:
         raw = text.encode("utf-8", "surrogatepass")
         try:
             links = parse_note(source, raw, names).links
-            followed = [self._in_text(link, source) for link in links]
+            followed = [self.in_text(link, source) for link in links]
             if [*links] != followed:
                 raw = edit_header(raw, {names.links: list(dict.fromkeys(followed))}, names)
-            raw = redirected_properties(raw, names, lambda link: self._in_text(link, source))
+            raw = redirected_properties(raw, names, lambda link: self.in_text(link, source))
             if self._title and source == self._note.path:
                 raw = edit_header(raw, {"title": self._title}, names)
         except (AmemError, ValueError):
             raw = text.encode("utf-8", "surrogatepass")
         body = body_bytes(raw)
         head = raw[: len(raw) - len(body)]
-        after = self._in_text(body.decode("utf-8", "surrogatepass"), source)
+        after = self.in_text(body.decode("utf-8", "surrogatepass"), source)
         return (head + after.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def _redirected(self, source: str, root: Event) -> NoteDraft:
         ports = self._ports
         draft = NoteDraft(ports, ports.vault.read(source))
         records = {link.text: link for link in ports.index.link_history.records(source).values()}
+        parsed = filter(None, map(parse_link, draft.note.links))
+        reached = {resolve(link.target, source, self._before) for link in parsed}
         # Each owner's links are changed by an event of its own.
         for by in ("machine", "person"):
             made = []
@@ -320,39 +347,42 @@ class _LinksAfterMove:
             for text in draft.note.links:
                 record = records.get(text)
                 owner = record.by if record is not None else "person"
-                new = self._in_text(text, source) if owner == by else text
+                new = self.in_text(text, source) if owner == by else text
+                # Of two links that become one, the machine's gives way.
+                if new != text and by == "machine" and self._path in reached:
+                    continue
                 if new != text and record is not None:
                     made.append(self._renewed(record, new))
                 links.append(new)
-            event = replace(self._event("link" if by == "machine" else "edit", root), by=by)
+            event = self.event("link" if by == "machine" else "edit", root, by)
             event = replace(event, links=tuple(made))
-            draft.change({"links": list(dict.fromkeys(links))}, event, taken=self._ids)
-        self._ids.add(draft.note.id or "")
-        raw = redirected_properties(
-            draft.raw, ports.names, lambda text: self._in_text(text, source)
-        )
+            draft.change({"links": list(dict.fromkeys(links))}, event, taken=self.ids)
+        self.ids.add(draft.note.id or "")
+        raw = redirected_properties(draft.raw, ports.names, lambda text: self.in_text(text, source))
         if raw != draft.raw:
-            draft.restore(raw, self._event("edit", root), ())
+            draft.restore(raw, self.event("edit", root), ())
         # Other bytes than UTF-8 hold no link that could be found by name.
         text = body_bytes(draft.raw).decode("utf-8", "surrogateescape")
-        body = self._in_text(text, source).encode("utf-8", "surrogateescape")
-        draft.replace_body(body, self._event("edit", root))
+        body = self.in_text(text, source).encode("utf-8", "surrogateescape")
+        draft.replace_body(body, self.event("edit", root))
         return draft
 
     def _renewed(self, record: LinkRecord, text: str) -> LinkRecord:
-        old = self._note.path
-        target = self._path if record.target == old else record.target
-        path = self._path if record.path == old else record.path
+        old, target = self._note, record.target
+        if target in (old.path, old.id):
+            target = self.key or (self._path if target == old.path else target)
+        path = self._path if record.path == old.path else record.path
         return replace(record, target=target, path=path, text=text)
 
-    def _event(self, kind: str, root: Event) -> Event:
-        reason = f"{FOLLOWS}“{self._note.title}” to {self._path}"
-        trigger = self._note.id or self._path
+    def event(self, kind: str, root: Event, by: str = "person") -> Event:
+        """An event that the change causes."""
+        trigger = self._note.key if self.key else self._note.id or self._path
         return new_event(
-            self._ports, kind, by="person", trigger=trigger, cause=root.id, reason=reason
+            self._ports, kind, by=by, trigger=trigger, cause=root.id, reason=self._reason
         )
 
-    def _in_text(self, text: str, source: str) -> str:
+    def in_text(self, text: str, source: str) -> str:
+        """A text of the note at `source` with its links as they are to be."""
         return redirected(text, lambda link: self._target(link, source))
 
     def _target(self, link: WikiLink, source: str) -> str | None:

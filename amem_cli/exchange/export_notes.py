@@ -1,18 +1,28 @@
 """Exports notes as records, or as plain markdown in which wikilinks are ordinary links.
 
-Keeps private notes, and links to notes that are not exported, out of the export.
+Keeps private notes, and links to notes that are not exported, out of the export. The folder of a
+markdown export remembers what exports wrote, and nothing else in it is replaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from posixpath import dirname, relpath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from amem_cli.errors import HeaderRefused, Problem
-from amem_cli.exchange.export_folder import ExportFolder, Written
+from amem_cli.errors import (
+    AmemError,
+    HeaderRefused,
+    Problem,
+    SettingsError,
+    UsageError,
+    WriteConflict,
+)
 from amem_cli.exchange.places import SourceNames
+from amem_cli.exchange.source import SourceFolder, sha_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
@@ -28,34 +38,39 @@ from amem_cli.markdown.links import (
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import RememberedNames, resolve
 from amem_cli.notes.note import Note, body_bytes, parse_note
+from amem_cli.system.names import folded
+from amem_cli.vault.folder import VaultFolder
+from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
 
 if TYPE_CHECKING:
     from amem_cli.search.search import Filters
 
-
-def notes_to_export(
-    ports: VaultPorts, filters: Filters | None, *, private: bool
-) -> tuple[list[NoteSummary], int]:
-    """The notes to export, by path, and how many private ones are left out."""
-    notes = [note for note in ports.index.notes.summaries() if not filters or filters.admit(note)]
-    public = [note for note in notes if private or not note.private]
-    return public, len(notes) - len(public)
+RELATED = "## Related notes"
 
 
-class PrivacyFilter:
-    """Cuts links to notes that are not exported, and finds the notes that name private ones.
+class Selection:
+    """The notes that an export takes, and what they say of those that it leaves out.
 
     Attributes:
+        notes: by path.
+        left_out: how many private notes were selected and do not go out.
         named: by the path of an exported note, the private notes left out that its text names.
         cut_links: how many entries of `links` were cut.
+        problems: what could not be exported as it is.
     """
 
-    def __init__(self, ports: VaultPorts, notes: Sequence[NoteSummary]) -> None:
-        self._exported = {note.path for note in notes}
+    def __init__(self, ports: VaultPorts, filters: Filters | None, *, private: bool) -> None:
+        found = [
+            note for note in ports.index.notes.summaries() if not filters or filters.admit(note)
+        ]
+        self.notes = [note for note in found if private or not note.private]
+        self.left_out = len(found) - len(self.notes)
+        self._exported = {note.path for note in self.notes}
         self._private = ports.index.notes.private_paths() - self._exported
         self.names = RememberedNames(ports.index.names, {})
         self.named: dict[str, set[str]] = {}
         self.cut_links = 0
+        self.problems: list[Problem] = []
 
     def links(self, texts: Iterable[str], source: str, *, only_private: bool) -> list[str]:
         """The entries of `links` without those to notes (or private notes) left out."""
@@ -79,30 +94,24 @@ class PrivacyFilter:
         if target is not None and target in self._private:
             self.named.setdefault(source, set()).add(target)
 
+    def report(self, path: str, message: str) -> None:
+        """Add to the problems."""
+        self.problems.append(Problem(path, 0, message))
 
-def export_records(
-    ports: VaultPorts,
-    notes: list[NoteSummary],
-    privacy: PrivacyFilter,
-    problems: list[Problem],
-) -> Iterator[dict[str, Any]]:
-    """Each note as the object of a JSON line; `aliases` and `private` only if it has them.
 
-    `privacy` cuts links to private notes; `problems` receives what a line cannot hold of a note.
-    """
-    for summary in notes:
+def export_records(ports: VaultPorts, selection: Selection) -> Iterator[dict[str, Any]]:
+    """Each note as the object of a JSON line; `aliases` and `private` only if it has them."""
+    for summary in selection.notes:
         content = ports.vault.read(summary.path)
         note = parse_note(summary.path, content.raw, ports.names)
         if content.cut:
-            problems.append(
-                Problem(note.path, 0, "is larger than 2 MiB; the line has its beginning")
-            )
+            selection.report(note.path, "is larger than 2 MiB; the line has its beginning")
         else:
             try:
                 content.raw.decode("utf-8")
             except UnicodeDecodeError:
-                problems.append(Problem(note.path, 0, "is not UTF-8; the line has � for bad bytes"))
-        privacy.scan(note.body, note.path)
+                selection.report(note.path, "is not UTF-8; the line has � for bad bytes")
+        selection.scan(note.body, note.path)
         record: dict[str, Any] = {
             "content": note.body,
             "title": note.title,
@@ -111,7 +120,7 @@ def export_records(
             "keywords": list(note.keywords),
             "tags": list(note.tags),
             "context": note.context,
-            "links": privacy.links(note.links, note.path, only_private=True),
+            "links": selection.links(note.links, note.path, only_private=True),
             "path": note.path,
         }
         if note.aliases:
@@ -121,127 +130,96 @@ def export_records(
         yield record
 
 
-RELATED = "## Related notes"
-
-
-@dataclass(slots=True)
 class MarkdownExport:
-    """What an export did.
+    """Writes notes, and the files to which they link, to their paths in the vault.
+
+    Links of the `links` property go under a heading at the end, with their meaning.
 
     Attributes:
-        written, unchanged, removed: files of the folder.
+        written, removed: files of the folder; others are `unchanged`.
         kept: files of others at the path of a note; they are not replaced.
         files: other files, such as pictures, that were copied.
         broken: how many links lead to nothing; they are unchanged.
-        named, cut_links: see `PrivacyFilter`.
     """
 
-    written: list[str] = field(default_factory=list)
-    unchanged: int = 0
-    removed: tuple[str, ...] = ()
-    kept: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    broken: int = 0
-    named: dict[str, set[str]] = field(default_factory=dict)
-    cut_links: int = 0
-    problems: list[Problem] = field(default_factory=list)
-
-
-def export_markdown(
-    ports: VaultPorts,
-    notes: Sequence[NoteSummary],
-    folder: ExportFolder,
-    *,
-    progress: Progress | None = None,
-) -> MarkdownExport:
-    """Write notes, and the files to which they link, to their paths in the vault.
-
-    Links of the `links` property go under a heading at the end, with their meaning.
-    """
-    export = _Export(ports, notes, folder)
-    try:
-        for done, note in enumerate(notes, 1):
-            export.write(note)
-            if progress is not None:
-                progress(done, len(notes))
-    except BaseException:
-        # Otherwise the next export would take these files for somebody else's.
-        folder.remember()
-        raise
-    return export.finish()
-
-
-class _Export:
-    def __init__(
-        self, ports: VaultPorts, notes: Sequence[NoteSummary], folder: ExportFolder
-    ) -> None:
+    def __init__(self, ports: VaultPorts, selection: Selection, folder: ExportFolder) -> None:
         self._ports = ports
         self._folder = folder
-        self._titles = {note.path: note.title for note in notes}
-        self._privacy = PrivacyFilter(ports, notes)
-        self._names = self._privacy.names
+        self.selection = selection
+        self._titles = {note.path: note.title for note in selection.notes}
+        self._names = selection.names
         self._others = SourceNames((), folder.vault.other_paths, relative_first=True)
         self._records = ports.index.link_history.records()
         self._copied: set[str] = set()
-        self.report = MarkdownExport()
+        self.written: list[str] = []
+        self.unchanged = 0
+        self.removed: tuple[str, ...] = ()
+        self.kept: list[str] = []
+        self.files: list[str] = []
+        self.broken = 0
 
-    def write(self, summary: NoteSummary) -> None:
-        """Write one note."""
+    def run(self, progress: Progress | None = None) -> None:
+        """Write all notes, and remove the files of those that are gone."""
+        notes = self.selection.notes
+        try:
+            for done, note in enumerate(notes, 1):
+                self._write(note)
+                if progress is not None:
+                    progress(done, len(notes))
+        except BaseException:
+            # Otherwise the next export would take these files for somebody else's.
+            self._folder.remember()
+            raise
+        self.removed, edited = self._folder.finish()
+        for path in sorted(set(edited).difference(self.kept)):
+            self.kept.append(path)
+            message = "is no longer exported, but was changed in the folder and stays"
+            self.selection.report(path, message)
+
+    def _write(self, summary: NoteSummary) -> None:
         path = summary.path
         content = self._ports.vault.read(path)
         if content.cut:
-            self._report_problem(path, "is larger than 2 MiB and is not exported")
+            self.selection.report(path, "is larger than 2 MiB and is not exported")
             return
         note = parse_note(path, content.raw, self._ports.names)
         raw = self._header_cut(note, content.raw)
         body = body_bytes(raw)
+        header = raw[: len(raw) - len(body)]
         # The header goes out as it is, so what it names must be reported too.
-        for line in raw[: len(raw) - len(body)].decode("utf-8", "replace").splitlines():
-            self._privacy.scan(line.strip(), path)
+        for line in header.decode("utf-8", "replace").splitlines():
+            self.selection.scan(line.strip(), path)
         try:
             text = body.decode("utf-8")
         except UnicodeDecodeError:
-            self._report_problem(path, "is not UTF-8 and is exported as it is")
-            self._privacy.scan(body.decode("utf-8", "replace"), path)
+            self.selection.report(path, "is not UTF-8 and is exported as it is")
+            self.selection.scan(body.decode("utf-8", "replace"), path)
         else:
             plain = rewrite_links(text, lambda link, _: self._plain(link, path))
-            related = self._related(summary, note, text)
-            raw = raw[: len(raw) - len(body)] + (plain + related).encode("utf-8")
+            raw = header + (plain + self._related(note, text)).encode("utf-8")
         done = self._put(path, raw)
         if done == "written":
-            self.report.written.append(path)
-        self.report.unchanged += done == "unchanged"
+            self.written.append(path)
+        self.unchanged += done == "unchanged"
 
     def _put(self, path: str, content: bytes) -> Written:
         done = self._folder.put(path, content)
         if done == "kept":
-            self.report.kept.append(path)
-            self._report_problem(path, "is somebody else's file in the folder and was not replaced")
+            self.kept.append(path)
+            message = "is somebody else's file in the folder and was not replaced"
+            self.selection.report(path, message)
         return done
-
-    def finish(self) -> MarkdownExport:
-        """Remove files of notes that are gone, and return the report."""
-        report = self.report
-        report.removed, edited = self._folder.finish()
-        for path in sorted(set(edited).difference(report.kept)):
-            report.kept.append(path)
-            self._report_problem(
-                path, "is no longer exported, but was changed in the folder and stays"
-            )
-        report.named = self._privacy.named
-        report.cut_links = self._privacy.cut_links
-        return report
 
     def _header_cut(self, note: Note, raw: bytes) -> bytes:
         """The note without entries of `links` that lead to notes left out."""
-        kept = self._privacy.links(note.links, note.path, only_private=False)
+        kept = self.selection.links(note.links, note.path, only_private=False)
         if len(kept) == len(note.links):
             return raw
         try:
             return edit_header(raw, {self._ports.names.links: kept}, self._ports.names)
         except (HeaderRefused, ValueError):
-            self._privacy.cut_links -= len(note.links) - len(kept)
-            self._report_problem(note.path, "has links in its header to notes that are left out")
+            self.selection.cut_links -= len(note.links) - len(kept)
+            self.selection.report(note.path, "has links in its header to notes that are left out")
             return raw
 
     def _plain(self, link: WikiLink, source: str) -> str | None:
@@ -257,7 +235,7 @@ class _Export:
             name = link.target.rpartition("/")[2]
             # Other words for the note do not give its name away.
             if name.casefold() in (link.display or name).casefold():
-                self._privacy.remember(source, found)
+                self.selection.remember(source, found)
             return link.display or name
         if link.style == "markdown":
             return None
@@ -268,7 +246,7 @@ class _Export:
     def _file_link(self, link: WikiLink, source: str) -> str | None:
         other = self._others.other(link, source)
         if other is None:
-            self.report.broken += 1
+            self.broken += 1
             return None
         self._copy(other)
         name = other.rpartition("/")[2]
@@ -284,15 +262,14 @@ class _Export:
         self._copied.add(path)
         content = self._folder.vault.read(path)
         if content is None:
-            self._report_problem(
-                path, "cannot be read, or is larger than 50 MiB, and is not exported"
-            )
+            message = "cannot be read, or is larger than 50 MiB, and is not exported"
+            self.selection.report(path, message)
         elif self._put(path, content) != "kept":
-            self.report.files.append(path)
+            self.files.append(path)
 
-    def _related(self, summary: NoteSummary, note: Note, text: str) -> str:
+    def _related(self, note: Note, text: str) -> str:
         """A list of the property links that the text does not have."""
-        path = summary.path
+        path = note.path
         # The links of an unreadable header are unknown.
         if note.refused is not None:
             return ""
@@ -318,9 +295,6 @@ class _Export:
         by_id = self._records.get((source, summary.id or "")) if summary else None
         return by_id or self._records.get((source, target))
 
-    def _report_problem(self, path: str, message: str) -> None:
-        self.report.problems.append(Problem(path, 0, message))
-
 
 def _note_link(link: WikiLink, source: str, target: str) -> str:
     shown = link.display or link.target.rpartition("/")[2].removesuffix(".md")
@@ -338,3 +312,113 @@ def _why(record: LinkRecord | None) -> str:
     words = [record.relation.replace("_", " ")] if record.relation != "related" else []
     words += [" ".join(record.reason.split())] if record.reason else []
     return f" – {': '.join(words)}" if words else ""
+
+
+Written = Literal["written", "unchanged", "kept"]
+
+MANIFEST = ".amem-export.json"
+_MAX_MANIFEST = 64 * 1024 * 1024
+# How many files an export that was killed may not have remembered.
+_AT_ONCE = 100
+
+
+class ExportFolder:
+    """The folder that the user named, made if missing; neither it nor the vault contains the other.
+
+    Attributes:
+        vault: the files of the vault, to copy from.
+    """
+
+    def __init__(self, root: Path, *, vault: Path) -> None:
+        self._root = root.expanduser().absolute()
+        resolved = self._root.resolve()
+        if resolved.is_relative_to(vault) or vault.is_relative_to(resolved):
+            raise UsageError(
+                f"{root} and the vault contain one another", hint="Name a folder beside the vault."
+            )
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SettingsError(f"cannot make {root}: {error.strerror}") from None
+        self.vault = SourceFolder(vault)
+        self._folder = VaultFolder(self._root)
+        self._former = self._read_manifest()
+        # If a note was renamed in case alone, its file may be the former one.
+        self._shas: dict[str, set[str]] = {}
+        for path, sha in self._former.items():
+            self._shas.setdefault(folded(path), set()).add(sha)
+        self._written: dict[str, str] = {}
+
+    def put(self, path: str, content: bytes) -> Written:
+        """Write a file, unless it is the same already or somebody else's."""
+        sha = sha256(content)
+        done: Written = "written"
+        try:
+            existing = sha_of(self._folder, path)
+            if existing == sha:
+                done = "unchanged"
+            elif existing is None:
+                self._folder.write(path, content, expected=None)
+            elif existing in self._own(path):
+                replace_file(self._folder.locate(path), content, expected=existing)
+            else:
+                return "kept"
+        except (FileExistsError, NotADirectoryError, WriteConflict):
+            return "kept"
+        except OSError as error:
+            raise write_failure(path, error) from None
+        self._written[path] = sha
+        if len(self._written) % _AT_ONCE == 0:
+            self.remember()
+        return done
+
+    def remember(self) -> None:
+        """Remember what was written so far beside what former exports wrote."""
+        self._remember(self._former | self._written)
+
+    def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Remove what former exports wrote and this one did not, and remember what it wrote.
+
+        Returns the paths of removed files, and of those that stay because somebody changed them.
+        """
+        removed, edited = [], []
+        spelled = {folded(path): path for path in self._written}
+        for path in sorted(self._former.keys() - self._written.keys()):
+            with suppress(OSError, ValueError, AmemError):
+                existing, place = sha_of(self._folder, path), self._folder.locate(path)
+                renamed = spelled.get(folded(path))
+                # This export may have written the same file under a name in another case.
+                if existing is None or (renamed and place.samefile(self._root / renamed)):
+                    continue
+                if existing in self._own(path):
+                    place.unlink()
+                    removed.append(path)
+                else:
+                    edited.append(path)
+        # What stays is reported by each export, as long as it exists.
+        self._remember(self._written | {path: self._former[path] for path in edited})
+        return tuple(removed), tuple(edited)
+
+    def _own(self, path: str) -> set[str]:
+        """Hashes of what exports wrote at a path."""
+        return self._shas.get(folded(path), set())
+
+    def _read_manifest(self) -> dict[str, str]:
+        raw = SourceFolder(self._root).read(MANIFEST, _MAX_MANIFEST)
+        try:
+            files = json.loads(raw or b"")["files"]
+            return {path: sha for path, sha in files.items() if isinstance(sha, str)}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return {}
+
+    def _remember(self, files: Mapping[str, str]) -> None:
+        document = {"written_by": "amem export --format markdown", "files": files}
+        text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        place = self._root / MANIFEST
+        try:
+            if place.exists():
+                replace_file(place, text.encode(), expected=sha256(place.read_bytes()))
+            else:
+                create_file(place, text.encode())
+        except OSError as error:
+            raise write_failure(MANIFEST, error) from None

@@ -5,22 +5,14 @@ Nothing that exists in the vault is changed.
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from amem_cli.errors import AmemError, HeaderRefused, Problem, SettingsError
 from amem_cli.exchange.places import AttachmentCopier, file_target, note_target
-from amem_cli.exchange.plan import (
-    ORIGIN,
-    ImportPlan,
-    PlannedNote,
-    origin_of,
-    texts,
-)
-from amem_cli.exchange.source import ImportSource, SourceNote, SourceRelation
+from amem_cli.exchange.plan import ORIGIN, ImportPlan, PlannedNote, texts
+from amem_cli.exchange.source import ImportSource, SourceRelation
 from amem_cli.exchange.source_markdown import known_relation
 from amem_cli.index.draft import FieldValue, change_of, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -32,6 +24,7 @@ from amem_cli.markdown.links import WikiLink, format_link, merge_tags, parse_lin
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import resolve, shortest_target
 from amem_cli.notes.note import OWNED_FIELDS, Note, body_bytes, parse_note
+from amem_cli.vault.safe_write import sha256
 
 _VAGUE_RELATIONS = frozenset({"related", "relates to", "related to", "links to", "relates"})
 
@@ -47,89 +40,79 @@ class ImportDraft:
     """
 
     def __init__(
-        self,
-        ports: VaultPorts,
-        plan: ImportPlan,
-        copier: AttachmentCopier,
-        note: SourceNote,
-        planned: PlannedNote,
+        self, ports: VaultPorts, plan: ImportPlan, copier: AttachmentCopier, planned: PlannedNote
     ) -> None:
+        self._ports = ports
         self._names = ports.names
-        # What is in no file is made now; of a file, its time says too little.
-        now = ports.clock.now()
-        made = note.created or (None if note.saved else now)
-        self._created = created_text(local_moment(made, now.tzinfo)) if made else ""
         self._plan = plan
         self._copier = copier
-        self._note = note
+        self._note = planned.note
         self._planned = planned
         self.links: tuple[LinkRecord, ...] = ()
-        self.unresolved = list(note.dangling)
+        self.unresolved = list(self._note.dangling)
         self.retargeted = 0
         self.problems: list[Problem] = []
-        self._raw = self._with_valid_links(note.raw)
-        header = self._raw if note.has_header else b""
+        raw = self._with_valid_links(self._note.raw)
+        header = raw if self._note.has_header else b""
         self._given = parse_note(planned.path, header, ports.names)
         self.fields = self._fields()
-        self.content = self._content()
+        self.content = self._content(raw)
 
     def _warn(self, line: int, message: str) -> None:
-        self.problems.append(Problem(self._planned.place, line, message))
+        self.problems.append(Problem(self._note.place, line, message))
 
     def _with_valid_links(self, raw: bytes) -> bytes:
         body = body_bytes(raw) if self._note.has_header else raw
         try:
             text = body.decode("utf-8")
         except UnicodeDecodeError:
-            self._warn(self._planned.line, "is not UTF-8; imported as it is, its links unchecked")
+            self._warn(self._note.line, "is not UTF-8; imported as it is, its links unchecked")
             return raw
         # The header stays byte for byte; only the body is rewritten.
-        changed = retarget_links(text, self._retargeted).encode("utf-8")
-        return raw if changed == body else raw[: len(raw) - len(body)] + changed
+        return raw[: len(raw) - len(body)] + retarget_links(text, self._retargeted).encode("utf-8")
 
     def _retargeted(self, link: WikiLink) -> str | None:
         target = self._target(link)
         self.retargeted += target is not None
         return target
 
-    def _planned_at(self, source_path: str | None) -> PlannedNote | None:
-        planned = self._plan.by_source_path.get(source_path or "")
-        return planned if planned and planned.path else None
-
     def _target(self, link: WikiLink) -> str | None:
         """How a link must be written here; None to leave it."""
         if not link.target:
             return None
-        names, source_path = self._plan.source_names, self._planned.source_path
-        to = self._planned_at(names.note(link, source_path))
+        plan, source, here = self._plan, self._planned.source_path, self._planned.path
+        to = plan.at(plan.source_names.note(link, source))
         if to is not None:
-            return note_target(link, self._planned.path, to.path, self._plan.vault_names)
-        other = names.other(link, source_path)
+            return note_target(link, here, to.path, plan.vault_names)
+        other = plan.source_names.other(link, source)
         if other is None:
             # It may mean a note that the vault has already.
-            if resolve(link.target, self._planned.path, self._plan.vault_names) is None:
+            if resolve(link.target, here, plan.vault_names) is None:
                 self.unresolved.append(link.target)
             return None
         path = self._copier.vault_path(other)
-        only_one = bool(path) and self._copier.has_unique_name(path)
-        return file_target(link, self._planned.path, path, only_one=only_one) if path else None
+        if not path:
+            return None
+        return file_target(link, here, path, only_one=self._copier.has_unique_name(path))
 
     def _fields(self) -> dict[str, FieldValue]:
         """amem's own fields of the note, in order."""
         note, given = self._note, self._given
         keywords: Sequence[str] = note.keywords
         tags: Sequence[str] = note.tags
-        if note.exact:
-            created = given.created or note.properties.get("created", "")
-            links = list(note.links)
-        else:
-            created = given.created or self._created
+        links = list(note.links)
+        created = note.properties.get("created", "")
+        if not note.exact:
             keywords = _merged(given.keywords, note.keywords)
             tags = merge_tags(given.tags, note.tags)
             links = self._links()
+            # What is in no file is made now; of a file, its time says too little.
+            now = self._ports.clock.now()
+            made = note.created or (None if note.saved else now)
+            created = created_text(local_moment(made, now.tzinfo)) if made else ""
         fields: dict[str, FieldValue] = {
             "id": self._planned.id and (given.id or self._planned.id),
-            "created": created,
+            "created": given.created or created,
             "keywords": keywords,
             "tags": tags,
             "context": given.context or note.context,
@@ -148,20 +131,20 @@ class ImportDraft:
     def _link(self, text: str) -> str:
         """A link as the property needs it; empty for an id that nothing has."""
         link = parse_link(text)
-        if link is None:
-            to = self._planned_at(self._plan.source_names.named(text))
-            if to is None:
-                self.unresolved.append(text)
-                return ""
-            return format_link(shortest_target(to.path, self._plan.vault_names))
-        target = self._retargeted(link)
-        return text if target is None else retarget_links(text, lambda _: target)
+        if link is not None:
+            target = self._retargeted(link)
+            return text if target is None else retarget_links(text, lambda _: target)
+        to = self._plan.at(self._plan.source_names.named(text))
+        if to is None:
+            self.unresolved.append(text)
+            return ""
+        return format_link(shortest_target(to.path, self._plan.vault_names))
 
     def _record(self, relation: SourceRelation) -> LinkRecord | None:
         """What the journal keeps of a relation; None if it leads to no note."""
         link = parse_link(format_link(relation.target))
-        names = self._plan.source_names
-        to = self._planned_at(names.note(link, self._planned.source_path)) if link else None
+        plan, source = self._plan, self._planned.source_path
+        to = plan.at(plan.source_names.note(link, source)) if link else None
         if to is None or to is self._planned:
             return None
         word = " ".join(relation.relation.replace("_", " ").split())
@@ -170,26 +153,24 @@ class ImportDraft:
         return LinkRecord(
             target=to.id or to.path,
             path=to.path,
-            text=format_link(shortest_target(to.path, self._plan.vault_names)),
+            text=format_link(shortest_target(to.path, plan.vault_names)),
             relation=known,
             strength=1.0,
             reason=": ".join(filter(None, ["" if adds_nothing else word, relation.reason])),
             by="person",
         )
 
-    def _content(self) -> bytes:
-        note, raw, names = self._note, self._raw, self._names
+    def _content(self, raw: bytes) -> bytes:
+        note, names = self._note, self._names
         properties = self._properties(self._given)
         if not note.has_header:
             text = raw.decode("utf-8", "replace")
             if not note.exact and not note.path and not text.endswith("\n"):
                 text += "\n"
-            if not properties:
-                # Without properties it is just the text, unless that opens like a header.
-                raw = text.encode("utf-8")
-                plain = parse_note("note.md", raw, names)
-                if plain.refused is None and plain.body == text:
-                    return raw
+            # Without properties it is just the text, unless that opens like a header.
+            plain = parse_note("note.md", text.encode("utf-8"), names)
+            if not properties and plain.refused is None and plain.body == text:
+                return text.encode("utf-8")
             return compose_note(properties, text, names)
         refused = self._given.refused
         if refused is None:
@@ -210,20 +191,20 @@ class ImportDraft:
     def _properties(self, given: Note) -> dict[str, FieldValue]:
         """The properties to set beside those given, by the vault's names for them."""
         note, title = self._note, self._planned.title
-        own = {getattr(self._names, name) for name in self.fields}
         # What the header says already stays as it is written, such as tags in one text.
         properties = {
             getattr(self._names, name): value
-            for name in OWNED_FIELDS
-            if (value := self.fields.get(name)) and not _same(value, getattr(given, name))
+            for name, value in self.fields.items()
+            if not _same(value, getattr(given, name))
         }
         stem = self._planned.path.rpartition("/")[2].removesuffix(".md")
         # The file name alone tells the title, unless the vault could not hold it as it was.
         renamed = not note.path or note.title or stem != note.path.rpartition("/")[2][:-3]
         if renamed and given.title in (stem, "") and _nfc(title) != _nfc(stem):
             properties["title"] = title
+        taken = (*(getattr(self._names, name) for name in self.fields), *OWNED_FIELDS)
         for name, value in note.properties.items():
-            if name not in (*own, *OWNED_FIELDS, "title", "aliases"):
+            if name not in (*taken, "title", "aliases"):
                 properties[name] = value if isinstance(value, str) else list(value)
         aliases = texts(note.properties.get("aliases"))
         merged = aliases if note.exact else _merged(given.aliases, aliases)
@@ -246,7 +227,6 @@ def _merged(first: Sequence[str], second: Iterable[str]) -> list[str]:
 
 # Each batch is one change of the journal: a stopped import leaves only whole notes.
 BATCH = 32
-BATCH_BYTES = 8 * 1024 * 1024
 _TAKEN = "its place was just taken"
 
 
@@ -255,10 +235,8 @@ class ImportReport:
     """What an import did, or would do.
 
     Attributes:
+        notes: what was decided on each note of the source.
         other_files: how many files of the source are not notes.
-        made: the new notes.
-        there: existing notes; some of them changed in the source since.
-        duplicates: notes whose text another note has, whether they were made or not.
         refused: notes that could not be imported, and files that could not be read.
         noted: warnings about notes that were made.
         unresolved: (place in the source, target) of links to nothing.
@@ -268,14 +246,28 @@ class ImportReport:
 
     kind: str
     other_files: int
-    made: list[PlannedNote] = field(default_factory=list)
-    there: list[PlannedNote] = field(default_factory=list)
-    duplicates: list[PlannedNote] = field(default_factory=list)
+    notes: Sequence[PlannedNote] = ()
     refused: list[Problem] = field(default_factory=list)
     noted: list[Problem] = field(default_factory=list)
     unresolved: list[tuple[str, str]] = field(default_factory=list)
     files: list[tuple[str, str]] = field(default_factory=list)
     retargeted: int = 0
+
+    @property
+    def made(self) -> list[PlannedNote]:
+        """The new notes."""
+        return [note for note in self.notes if note.decision == "make"]
+
+    @property
+    def there(self) -> list[PlannedNote]:
+        """Existing notes; some of them changed in the source since."""
+        return [note for note in self.notes if note.decision in ("there", "changed", "known")]
+
+    @property
+    def duplicates(self) -> list[PlannedNote]:
+        """Notes whose text another note has, whether they were made or not."""
+        known = (note for note in self.notes if note.decision in ("make", "known"))
+        return [note for note in known if note.same_text]
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -291,7 +283,6 @@ class ImportReport:
 def import_notes(
     ports: VaultPorts,
     source: ImportSource,
-    root: Path,
     *,
     folder: str | None = None,
     usual_folder: str = "notes",
@@ -305,7 +296,6 @@ def import_notes(
     recognised and stays as it is.
 
     Args:
-        root: the vault's folder.
         folder: vault-relative folder for the notes, empty for the top. If None, new notes go to
             `usual_folder`, and those that amem exported to where they were.
         unless_known: make no note whose text the vault, or an earlier note of the source, has.
@@ -318,14 +308,13 @@ def import_notes(
     report = ImportReport(source.kind, len(source.other_files))
     with ports.changes.locked():
         plan = ImportPlan(ports, source, folder, usual_folder, unless_known=unless_known)
-        report.there = plan.decided("there", "changed", "known")
-        report.refused = plan.problems
-        for note in plan.decided("refused"):
-            report.refused.append(Problem(note.place, note.line, note.reason))
-        copier = AttachmentCopier(source.folder, root, plan.free, dry_run=dry_run)
-        _Run(ports, source, plan, copier, report, dry_run).make_all(progress)
-    known = [*report.made, *plan.decided("known")]
-    report.duplicates = [note for note in known if note.same_text]
+        report.notes = plan.notes
+        copier = AttachmentCopier(source.folder, ports.vault, plan.free, dry_run=dry_run)
+        _Run(ports, plan, copier, report, dry_run).make_all(progress)
+    refused = (
+        Problem(note.note.place, note.note.line, note.reason) for note in plan.decided("refused")
+    )
+    report.refused = [*plan.problems, *refused]
     report.noted += copier.problems
     report.unresolved = list(dict.fromkeys(report.unresolved))
     report.files = copier.copied
@@ -337,72 +326,52 @@ class _Run:
     """Writes one import in batches."""
 
     ports: VaultPorts
-    source: ImportSource
     plan: ImportPlan
     copier: AttachmentCopier
     report: ImportReport
     dry_run: bool
 
     def make_all(self, progress: Progress | None) -> None:
-        """Read the source a second time and make the planned notes."""
-        waiting = {
-            (note.place, note.line, note.origin.key): note for note in self.plan.decided("make")
-        }
-        total, size = len(waiting), 0
+        """Make the planned notes."""
+        waiting = self.plan.decided("make")
         batch: list[tuple[PlannedNote, ImportDraft]] = []
-        for note in self.source.notes([]):
-            origin = origin_of(note, self.source.identity)
-            planned = waiting.pop((note.place, note.line, origin.key), None)
-            if planned is None:
-                continue
-            # Somebody may have saved it between the two readings.
-            planned.origin = origin
+        for done, planned in enumerate(waiting, 1):
             try:
-                draft = ImportDraft(self.ports, self.plan, self.copier, note, planned)
+                draft = ImportDraft(self.ports, self.plan, self.copier, planned)
             except (AmemError, ValueError) as error:
-                self._refuse(planned, error)
+                planned.decide("refused", str(error))
                 continue
             batch.append((planned, draft))
-            size += len(draft.content)
-            if len(batch) >= BATCH or size >= BATCH_BYTES:
+            if len(batch) >= BATCH:
                 self._write(batch)
-                batch, size = [], 0
+                batch = []
                 if progress is not None:
-                    progress(total - len(waiting), total)
+                    progress(done, len(waiting))
         self._write(batch)
         if progress is not None:
-            progress(total, total)
-        for planned in waiting.values():
-            self._refuse(planned, ValueError("disappeared meanwhile"))
-
-    def _refuse(self, note: PlannedNote, error: Exception) -> None:
-        reason = error.message if isinstance(error, AmemError) else str(error)
-        self.report.refused.append(Problem(note.place, note.line, reason))
+            progress(len(waiting), len(waiting))
 
     def _write(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
-        try:
-            self._apply(batch)
-        except SettingsError:
-            # Whatever keeps the vault from being written would fail for all notes.
-            raise
-        except (FileExistsError, AmemError) as error:
-            # Written one by one, only the note that failed is refused.
-            for one in batch if len(batch) > 1 else ():
-                self._write([one])
-            if len(batch) == 1:
-                own = error if isinstance(error, AmemError) else ValueError(_TAKEN)
-                self._refuse(batch[0][0], own)
-
-    def _apply(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
         if batch and not self.dry_run:
             writes = [NoteWrite(note.path, None, draft.content) for note, draft in batch]
             events = [self._event(note, draft) for note, draft in batch]
-            self.ports.changes.apply(writes, events)
+            try:
+                self.ports.changes.apply(writes, events)
+            except SettingsError:
+                # Whatever keeps the vault from being written would fail for all notes.
+                raise
+            except (FileExistsError, AmemError) as error:
+                if len(batch) == 1:
+                    taken = isinstance(error, FileExistsError)
+                    batch[0][0].decide("refused", _TAKEN if taken else str(error))
+                # Written one by one, only the note that failed is refused.
+                for one in batch if len(batch) > 1 else ():
+                    self._write([one])
+                return
             # The index must know these notes before the next batch links to them.
             refresh(self.ports, [note.path for note, _ in batch])
         for note, draft in batch:
             note.id = str(draft.fields.get("id", ""))
-            self.report.made.append(note)
             self.report.noted += draft.problems
             self.report.unresolved += [(note.shown, target) for target in draft.unresolved]
             self.report.retargeted += draft.retargeted
@@ -418,7 +387,7 @@ class _Run:
             path=note.path,
             changes=changes,
             links=draft.links,
-            sha=hashlib.sha256(draft.content).hexdigest(),
-            reason=f"imported from {self.source.kind}",
+            sha=sha256(draft.content),
+            reason=f"imported from {self.report.kind}",
         )
-        return replace(event, extra={ORIGIN: note.origin.record})
+        return replace(event, extra={ORIGIN: note.origin})

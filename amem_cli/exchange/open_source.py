@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +38,18 @@ _FOLDERS = {
     "basic-memory": basic_memory_notes,
 }
 KINDS = ("jsonl", *_FOLDERS, "amem", "chroma", "mem0")
+# The folders that only one program makes.
+_MARKS = (
+    ("logseq", "logseq", "pages"),
+    ("logseq", "logseq", "journals"),
+    ("zk", ".zk"),
+    ("obsidian", ".obsidian"),
+)
+# By the table that only one program makes.
+_DATABASES = {
+    "chroma": ("embedding_metadata", chroma_notes),
+    "mem0": ("history", mem0_history_notes),
+}
 CHROMA_FILE = "chroma.sqlite3"
 _SQLITE = b"SQLite format 3\0"
 _SAMPLE = 30
@@ -67,31 +81,19 @@ def open_source(
             raise UsageError("standard input is read as JSON lines only", hint=hint)
         return json_lines(path, read_text(path))
     try:
-        is_folder = path.is_dir()
-        path.lstat()
+        mode = path.stat().st_mode
+        if not stat.S_ISDIR(mode):
+            return _open_file(path, kind, mode)
     except OSError as error:
         hint = "Name a file, a folder, or - for JSON lines on stdin."
         raise SettingsError(f"cannot read {path}: {error.strerror}", hint=hint) from None
-    if is_folder:
-        return _open_folder(path, kind, vault, first_commits)
-    if kind in _FOLDERS and path.suffix.lower() not in NOTE_ENDINGS:
-        raise UsageError(f"{path} is a file", hint=f"--from {kind} reads a folder.")
-    return _open_file(path, kind)
-
-
-def _open_folder(
-    path: Path,
-    kind: str | None,
-    vault: Path,
-    first_commits: Callable[[Path], FirstCommit] | None,
-) -> ImportSource:
-    root = path.resolve()
     if kind in (None, "chroma") and (path / CHROMA_FILE).is_file():
         return _open_database(path / CHROMA_FILE, "chroma")
     if kind is not None and kind not in _FOLDERS:
         raise UsageError(f"{path} is a folder", hint=f"--from {kind} reads a file.")
+    root = path.resolve()
     # Importing the vault into itself would double every note.
-    if root == vault or root.is_relative_to(vault):
+    if root.is_relative_to(vault):
         raise UsageError(
             f"{path} is in the vault already", hint="Notes anywhere in the vault are memories."
         )
@@ -103,45 +105,39 @@ def _open_folder(
 
 
 def _kind_of(folder: SourceFolder) -> str:
-    """By what only one program puts into a folder; basic-memory by its notes' properties."""
-    root = folder.root
-    if (root / "logseq").is_dir() and ((root / "pages").is_dir() or (root / "journals").is_dir()):
-        return "logseq"
-    if (root / ".zk").is_dir():
-        return "zk"
-    if (root / ".obsidian").is_dir():
-        return "obsidian"
+    for kind, *names in _MARKS:
+        if all((folder.root / name).is_dir() for name in names):
+            return kind
     # Any program may write one permalink; basic-memory writes one into every note.
-    first = [folder.read(path, 2 * 1024 * 1024) for path in folder.note_paths[:_SAMPLE]]
-    linked = sum(bool(permalink(raw or b"")) for raw in first)
-    return "basic-memory" if first and linked * 2 > len(first) else "markdown"
+    first = [folder.read(path) or b"" for path in folder.note_paths[:_SAMPLE]]
+    linked = sum(bool(permalink(raw)) for raw in first)
+    return "basic-memory" if linked * 2 > len(first) else "markdown"
 
 
-def _open_file(path: Path, kind: str | None) -> ImportSource:
-    try:
-        # Reading from a pipe could wait forever.
-        if not path.is_file():
-            hint = "Pipe it in, and name it -."
-            raise SettingsError(f"{path} is not a regular file", hint=hint)
-        with path.open("rb") as stream:
-            beginning = stream.read(16)
-    except OSError as error:
-        raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+def _open_file(path: Path, kind: str | None, mode: int) -> ImportSource:
+    ending = path.suffix.lower()
+    if kind in _FOLDERS and ending not in NOTE_ENDINGS:
+        raise UsageError(f"{path} is a file", hint=f"--from {kind} reads a folder.")
+    # Reading from a pipe could wait forever.
+    if not stat.S_ISREG(mode):
+        raise SettingsError(f"{path} is not a regular file", hint="Pipe it in, and name it -.")
+    with path.open("rb") as stream:
+        beginning = stream.read(16)
     if beginning == _SQLITE:
         return _open_database(path, kind)
     # A-MEM's own store is a pickle; its first byte is the protocol mark.
-    if beginning[:1] == b"\x80" or path.suffix.lower() in (".pkl", ".pickle"):
+    if beginning[:1] == b"\x80" or ending in (".pkl", ".pickle"):
         raise SettingsError(
             f"{path} is a pickle, which can run code and is not read",
             hint="Write it out as JSON in A-MEM: docs/import-export.md shows how.",
         )
-    if path.suffix.lower() in NOTE_ENDINGS:
+    if ending in NOTE_ENDINGS:
         raise UsageError(f"{path} is one note", hint=f"Add it: amem add --file {path}")
     if kind == "chroma":
         hint = "Name Chroma's folder, or the chroma.sqlite3 in it."
         raise SettingsError(f"{path} is not a database", hint=hint)
     text = read_text(path)
-    kind = kind or _kind_of_text(path, text)
+    kind = kind or _kind_of_text(ending, text)
     if kind == "jsonl":
         return json_lines(path, text)
     return json_records(path, parse_json(path, text), kind)
@@ -149,25 +145,23 @@ def _open_file(path: Path, kind: str | None) -> ImportSource:
 
 def _open_database(path: Path, kind: str | None) -> ImportSource:
     tables = tables_of(path)
-    if kind == "chroma" or (kind is None and "embedding_metadata" in tables):
-        return ImportSource("chroma", partial(chroma_notes, path))
-    if kind in (None, "mem0") and "history" in tables:
-        return ImportSource("mem0", partial(mem0_history_notes, path))
+    for name, (table, notes) in _DATABASES.items():
+        # A Chroma database may lack what it needs, which its reader says.
+        if kind == name == "chroma" or (kind in (None, name) and table in tables):
+            return ImportSource(name, partial(notes, path))
     raise SettingsError(
         f"{path} is a database of another program",
         hint="Chroma's chroma.sqlite3 and mem0's history.db are read.",
     )
 
 
-def _kind_of_text(path: Path, text: str) -> str:
+def _kind_of_text(ending: str, text: str) -> str:
     """JSON lines, or one document: mem0's if it has mem0's property names, otherwise A-MEM's."""
-    first = text.lstrip()[:1]
-    line = text.lstrip().split("\n", 1)[0]
-    try:
-        record = json.loads(line)
-        is_line = isinstance(record, dict) and "content" in record
-    except (ValueError, RecursionError):
-        is_line = False
-    if path.suffix.lower() in (".jsonl", ".ndjson") or is_line or first not in ("{", "["):
+    beginning = text.lstrip()[:20_000]
+    if ending in (".jsonl", ".ndjson") or beginning[:1] not in ("{", "["):
         return "jsonl"
-    return "mem0" if _MEM0.search(text[:20_000]) and '"content"' not in text[:20_000] else "amem"
+    with suppress(ValueError, RecursionError):
+        record = json.loads(text.lstrip().split("\n", 1)[0])
+        if isinstance(record, dict) and "content" in record:
+            return "jsonl"
+    return "mem0" if _MEM0.search(beginning) and '"content"' not in beginning else "amem"

@@ -5,23 +5,18 @@ Nothing that exists is overwritten.
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
-from itertools import chain
-from pathlib import Path
 from posixpath import dirname, normpath, relpath, splitext
 
 from amem_cli.errors import AmemError, Problem, UsageError
-from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
+from amem_cli.exchange.source import SourceFolder, sha_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.markdown.links import WikiLink
 from amem_cli.notes.names import (
     NameTable,
     NoteNames,
-    RememberedNames,
     conflict_copy,
     file_name,
     name_key,
@@ -30,8 +25,8 @@ from amem_cli.notes.names import (
     with_suffix,
 )
 from amem_cli.system.names import folded, is_for_windows
-from amem_cli.vault.folder import path_parts, through_link
-from amem_cli.vault.safe_write import create_in, write_failure
+from amem_cli.vault.folder import VaultFolder
+from amem_cli.vault.safe_write import sha256, write_failure
 
 # File systems allow 255 bytes; the rest is for temporary files and numbers.
 MAX_COMPONENT_BYTES = 240
@@ -43,9 +38,9 @@ _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 
 
 class FreePaths:
-    """Gives out paths in a folder for new notes, none of them twice, nor any that `beside` gave."""
+    """Gives out paths in a folder for new notes, none of them twice."""
 
-    def __init__(self, ports: VaultPorts, folder: str, beside: FreePaths | None = None) -> None:
+    def __init__(self, ports: VaultPorts, folder: str) -> None:
         self._ports = ports
         parts = [part for part in folder.split("/") if part not in ("", ".")]
         if folder.startswith("/") or any(_safe_folder(part) != part for part in parts):
@@ -53,23 +48,26 @@ class FreePaths:
                 f"--into {folder!r} is not a place for notes", hint="Name a folder of the vault."
             )
         self._prefix = "".join(f"{part}/" for part in parts)
-        self._taken: set[str] = set() if beside is None else beside._taken
+        self._taken: set[str] = set()
         self._folders: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
 
-    def take(self, path: str, title: str) -> str:
+    def take(self, path: str, title: str, *, at_top: bool = False) -> str:
         """A free path for a note, numbered if necessary; without a path, named by its title.
 
         A name of any note in the vault is not used again, whatever its folder: links to that note
         would change their meaning.
+
+        Args:
+            at_top: the path begins at the top of the vault, not in the folder.
         """
-        wanted = self._prefix + (self._safe_path(path) if path else file_name(title))
-        folder, _, name = wanted.rpartition("/")
+        prefix = "" if at_top else self._prefix
+        wanted = prefix + (self._safe_path(path) if path else file_name(title))
+        folder, slash, name = wanted.rpartition("/")
         start = self._numbers.get(folded(wanted), 1)
         # Starting at the last number keeps thousands of equal titles from being quadratic.
         for number in range(start, 1_000_000):
-            candidate = name if number == 1 else with_suffix(name, number)
-            full = f"{folder}/{candidate}" if folder else candidate
+            full = f"{folder}{slash}{name if number == 1 else with_suffix(name, number)}"
             same_name = self._ports.index.names.candidates(name_key(full))
             if folded(full) in self._taken or same_name or self._ports.vault.exists(full):
                 continue
@@ -124,17 +122,17 @@ _MAX_NUMBER = 1000
 
 
 class AttachmentCopier:
-    """Copies other files of a source, each with the first link to it.
+    """Copies other files of a source into a vault, each with the first link to it.
 
     Attributes:
         copied: (path in the source, path in the vault) of new files.
     """
 
     def __init__(
-        self, source: SourceFolder | None, root: Path, free: FreePaths, *, dry_run: bool
+        self, source: SourceFolder | None, vault: VaultFolder, free: FreePaths, *, dry_run: bool
     ) -> None:
         self._source = source
-        self._root = root
+        self._vault = vault
         self._free = free
         self._dry_run = dry_run
         self._new_shas: dict[str, str] = {}
@@ -150,7 +148,7 @@ class AttachmentCopier:
     @cached_property
     def _by_name(self) -> dict[str, set[str]]:
         by_name: dict[str, set[str]] = {}
-        for path in SourceFolder(self._root).other_paths:
+        for path in SourceFolder(self._vault.root).other_paths:
             by_name.setdefault(_name(path), set()).add(path)
         return by_name
 
@@ -159,24 +157,27 @@ class AttachmentCopier:
         if content is None:
             message = "cannot be read, or is larger than 50 MiB, and was not copied"
             return self._fail(path, message, "Copy it yourself.")
-        sha = hashlib.sha256(content).hexdigest()
+        sha = sha256(content)
         for number in range(1, _MAX_NUMBER):
             candidate = self._free.other(path, number)
             # In a dry run the file is not there yet; names are compared as macOS and Windows do.
-            existing = self._new_shas.get(candidate.casefold()) or self._sha(candidate)
-            if existing == sha:
-                return candidate
-            if existing is not None:
-                continue
+            key = candidate.casefold()
             try:
+                existing = self._new_shas.get(key) or sha_of(self._vault, candidate)
+                if existing == sha:
+                    return candidate
+                if existing is not None:
+                    continue
                 if not self._dry_run:
-                    self._create(candidate, content)
+                    self._vault.write(candidate, content, expected=None)
             # Somebody else made it meanwhile.
             except FileExistsError:
                 continue
+            except OSError as error:
+                return self._fail(path, write_failure(candidate, error).message)
             except AmemError as error:
                 return self._fail(path, error.message, error.hint)
-            self._new_shas[candidate.casefold()] = sha
+            self._new_shas[key] = sha
             self.copied.append((path, candidate))
             self._by_name.setdefault(_name(candidate), set()).add(candidate)
             return candidate
@@ -185,29 +186,6 @@ class AttachmentCopier:
     def _fail(self, path: str, message: str, hint: str = "") -> str:
         self.problems.append(Problem(path, 0, message, hint))
         return ""
-
-    def _sha(self, path: str) -> str | None:
-        """SHA-256 of a file in the vault; None if there is none, empty if it is not regular."""
-        *folders, name = path_parts(path)
-        try:
-            with inner_folder(self._root, folders) as folder:
-                return sha_of(folder, name)
-        except FileNotFoundError:
-            return None
-        except OSError:
-            return ""
-
-    def _create(self, path: str, content: bytes) -> None:
-        *folders, name = path_parts(path)
-        try:
-            with inner_folder(self._root, folders, make=True) as folder:
-                create_in(folder, name, content)
-        except FileExistsError:
-            raise
-        except OSError as error:
-            # A link below the vault could lead anywhere.
-            is_link = error.errno == errno.ELOOP
-            raise (through_link(path) if is_link else write_failure(path, error)) from None
 
 
 def _name(path: str) -> str:
@@ -237,7 +215,7 @@ class SourceNames:
                 self._named.setdefault(_link_key(name), set()).add(path)
         self._others: dict[str, list[str]] = {}
         self._other_at: dict[str, str] = {}
-        self._ending_in: dict[str, str | None] = {}
+        self._ending_in = cache(self._shortest_ending_in)
         for path in others:
             self._other_at.setdefault(_link_key(path), path)
             self._others.setdefault(_name(path), []).append(path)
@@ -260,39 +238,20 @@ class SourceNames:
     def other(self, link: WikiLink, source: str) -> str | None:
         """The source's path of the other file that a link means."""
         target = link.target
-        candidates = self._others.get(_name(target), ())
         wanted = [normpath(f"{dirname(source)}/{target}"), normpath(target.lstrip("/"))]
         if link.style == "wikilink":
             wanted.reverse()
-        for path in wanted if candidates else ():
+        for path in wanted:
             same = self._other_at.get(_link_key(path.lstrip("/")))
             if same is not None:
                 return same
-        # Wikilinks may shorten a path to its end; the shortest fitting path wins.
-        ending = "/" + _link_key(normpath(target).lstrip("./"))
-        if ending not in self._ending_in:
-            fits = (each for each in candidates if f"/{_link_key(each)}".endswith(ending))
-            self._ending_in[ending] = min(fits, key=lambda each: (len(each), each), default=None)
-        return self._ending_in[ending]
+        return self._ending_in(_link_key(normpath(target).lstrip("./")))
 
-
-class VaultNames:
-    """The names of the vault's notes and of those that an import will make."""
-
-    def __init__(self, existing: NoteNames, new: Iterable[tuple[str, Sequence[str], str]]) -> None:
-        self._tables = (RememberedNames(existing, {}), NameTable(new))
-
-    def candidates(self, key: str) -> Sequence[str]:
-        """Paths of the notes with this file name."""
-        return _each_once(table.candidates(key) for table in self._tables)
-
-    def alias_candidates(self, key: str) -> Sequence[str]:
-        """Paths of the notes with this alias or title."""
-        return _each_once(table.alias_candidates(key) for table in self._tables)
-
-
-def _each_once(paths: Iterable[Sequence[str]]) -> Sequence[str]:
-    return tuple(dict.fromkeys(chain.from_iterable(paths)))
+    def _shortest_ending_in(self, target: str) -> str | None:
+        """Wikilinks may shorten a path to its end; the shortest fitting path wins."""
+        named = self._others.get(_name(target), ())
+        fits = (each for each in named if f"/{_link_key(each)}".endswith(f"/{target}"))
+        return min(fits, key=lambda each: (len(each), each), default=None)
 
 
 def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> str | None:

@@ -6,52 +6,23 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from amem_cli.duplicates.compare import KnownTexts, TextDigest, same_note_titles, text_digest
 from amem_cli.errors import Problem
-from amem_cli.exchange.places import FreePaths, SourceNames, VaultNames
+from amem_cli.exchange.places import FreePaths, SourceNames
 from amem_cli.exchange.source import MAX_NOTE_BYTES, ImportSource, SourceNote
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
+from amem_cli.journal.events import Event
 from amem_cli.language.dates import local_moment, new_id
-from amem_cli.notes.names import conflict_copy, file_name, title_of
+from amem_cli.notes.names import NameTable, conflict_copy, file_name, title_of
 from amem_cli.notes.note import parse_note
 
 ORIGIN = "origin"
 _LONGEST_KEY = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a note came from: `key` and digest in its `source`, and its id and path here."""
-
-    source: str
-    key: str
-    sha: str
-    note: str = ""
-    path: str = ""
-
-    @property
-    def record(self) -> dict[str, str]:
-        """What the journal keeps of it beside the event's own note and path."""
-        return {"source": self.source, "key": self.key, "sha": self.sha}
-
-
-def origin_of(note: SourceNote, source: str) -> Origin:
-    """The origin of a note that a source gives now."""
-    key = note.key
-    if len(key) > _LONGEST_KEY:
-        key = "sha256:" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
-    # Journals hold such digests: another layout would import everything anew.
-    relations = [[each.target, each.relation, each.reason] for each in note.relations]
-    lists = [list(note.keywords), list(note.tags), note.context, list(note.links), relations]
-    values = [note.title, note.id, *lists, sorted(note.properties.items())]
-    fields = json.dumps(values, ensure_ascii=True, default=list).encode()
-    return Origin(source, key, hashlib.sha256(note.raw + b"\0" + fields).hexdigest())
-
 
 Decision = Literal["make", "there", "changed", "known", "refused"]
 
@@ -61,24 +32,23 @@ class PlannedNote:
     """What the import does with one note of the source.
 
     Attributes:
-        source_path: its path in the source, or the file name that a record would have.
-        names, aliases: its other names there.
+        origin: where it comes from, as the journal keeps it: source, key and digest in it.
+        source_path: its path in the source, or the file name that a record would have; empty if no
+            link can mean it.
         path: where it will be, or is already; empty if nowhere.
         reason: why it is not made.
         digest: of its text, to compare.
         same_text: path of a note with the same text: in the vault, or an earlier one.
     """
 
-    origin: Origin
-    place: str
-    line: int
+    note: SourceNote
+    origin: Mapping[str, str]
     source_path: str
     title: str
-    names: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
+    aliases: tuple[str, ...]
+    id: str
     decision: Decision = "make"
     path: str = ""
-    id: str = ""
     reason: str = ""
     digest: TextDigest | None = None
     same_text: str = ""
@@ -86,7 +56,7 @@ class PlannedNote:
     @property
     def shown(self) -> str:
         """Where it is in the source."""
-        return f"{self.place}:{self.line}" if self.line else self.place
+        return f"{self.note.place}:{self.note.line}" if self.note.line else self.note.place
 
     def decide(self, decision: Decision, reason: str) -> None:
         """Do not make it."""
@@ -101,7 +71,6 @@ class ImportPlan:
         problems: what of the source could not be read.
         free: gives out paths in the folder for new notes.
         source_names, vault_names: by which links are resolved and written.
-        by_source_path: the notes that links of the source can mean.
     """
 
     def __init__(
@@ -114,55 +83,56 @@ class ImportPlan:
         unless_known: bool,
     ) -> None:
         self._ports = ports
-        self._source = source
-        self._origins: dict[tuple[str, str], Origin] = {}
-        self._origins_by_sha: dict[str, list[Origin]] = {}
+        self._source = source.identity
+        self._unless_known = unless_known
+        self._has_own_folder = folder is not None
+        self._imports: dict[tuple[str, str], Event] = {}
+        self._imports_by_sha: dict[str, list[Event]] = {}
         # The last import of a note counts.
         for event in ports.index.events.read():
-            record = event.extra.get(ORIGIN)
-            if event.kind != "add" or not isinstance(record, Mapping):
-                continue
-            place, key, sha = (str(record.get(name) or "") for name in ("source", "key", "sha"))
-            if place and key and sha:
-                origin = Origin(place, key, sha, event.note, event.path)
-                self._origins[place, key] = origin
-                self._origins_by_sha.setdefault(sha, []).append(origin)
+            origin = _origin(event)
+            if event.kind == "add" and all(origin.values()):
+                self._imports[origin["source"], origin["key"]] = event
+                self._imports_by_sha.setdefault(origin["sha"], []).append(event)
         self.free = FreePaths(ports, usual_folder if folder is None else folder)
-        self._free_at_top = FreePaths(ports, "", self.free) if folder is None else self.free
         self.problems: list[Problem] = []
         self._ids: set[str] = set()
-        self._unless_known = unless_known
         self._id_at: dict[str, str] = {}
-        pairs = list(self._planned_notes())
-        self._keys = {planned.origin.key for planned, _ in pairs}
-        for planned, note in pairs:
+        self.notes = list(self._planned_notes(source))
+        self._keys = {planned.origin["key"] for planned in self.notes}
+        for planned in self.notes:
             if planned.decision == "make":
-                self._decide(planned, note)
-        self.notes = [planned for planned, _ in pairs]
-        linkable = [note for note in self.notes if note.source_path]
-        self.by_source_path = {note.source_path: note for note in linkable}
+                self._decide(planned)
+        self._by_source_path = {note.source_path: note for note in self.notes if note.source_path}
         self.source_names = SourceNames(
-            ((note.source_path, note.aliases, note.title, note.names) for note in linkable),
+            (
+                (path, planned.aliases, planned.title, planned.note.names)
+                for path, planned in self._by_source_path.items()
+            ),
             source.other_files,
             relative_first=source.kind != "obsidian",
         )
-        made = (
-            (note.path, note.aliases, note.title) for note in linkable if note.decision == "make"
-        )
-        self.vault_names = VaultNames(ports.index.names, made)
+        there = ((note.path, note.aliases, note.title) for note in ports.index.notes.summaries())
+        new = ((note.path, note.aliases, note.title) for note in self.decided("make"))
+        self.vault_names = NameTable((*there, *new))
 
     def decided(self, *decisions: Decision) -> list[PlannedNote]:
         """The notes with one of these decisions."""
         return [note for note in self.notes if note.decision in decisions]
 
-    def _planned_notes(self) -> Iterator[tuple[PlannedNote, SourceNote]]:
+    def at(self, source_path: str | None) -> PlannedNote | None:
+        """The note that is or will be in the vault for one of the source."""
+        planned = self._by_source_path.get(source_path or "")
+        return planned if planned and planned.path else None
+
+    def _planned_notes(self, source: ImportSource) -> Iterator[PlannedNote]:
         by_key: dict[str, PlannedNote] = {}
         source_paths: Counter[str] = Counter()
-        for note in self._source.notes(self.problems):
+        for note in source.notes(self.problems):
             planned = self._planned(note)
-            twin = by_key.setdefault(planned.origin.key, planned)
+            twin = by_key.setdefault(planned.origin["key"], planned)
             if twin is not planned:
-                if twin.origin.sha == planned.origin.sha:
+                if twin.origin == planned.origin:
                     planned.decide("there", f"is the same as {twin.shown}")
                 else:
                     planned.decide("refused", f"has the id of {twin.shown}")
@@ -173,23 +143,19 @@ class ImportPlan:
                 if source_paths[wanted] > 1:
                     # Records may share a title; their links use ids, and no link can hold a NUL.
                     planned.source_path = f"{wanted[:-3]}\0{source_paths[wanted]}.md"
-            # The text is read again when the note is made, to keep a large source out of memory.
-            yield planned, replace(note, raw=b"")
+            yield planned
 
     def _planned(self, note: SourceNote) -> PlannedNote:
         name = note.path.rpartition("/")[2].removesuffix(".md")
-        given = parse_note(
-            f"{name or 'note'}.md", note.raw if note.has_header else b"", self._ports.names
-        )
+        header = note.raw if note.has_header else b""
+        given = parse_note(f"{name or 'note'}.md", header, self._ports.names)
         title = note.title or (given.title if name or given.title != "note" else "")
         title = " ".join(title.split()) or title_of(note.raw[:20_000].decode("utf-8", "replace"))
         planned = PlannedNote(
-            origin=origin_of(note, self._source.identity),
-            place=note.place,
-            line=note.line,
+            note=note,
+            origin=_origin_of(note, self._source),
             source_path=note.path or file_name(title),
             title=title,
-            names=note.names,
             aliases=(*given.aliases, *texts(note.properties.get("aliases"))),
             id=note.id or (given.id or "").strip(),
         )
@@ -201,7 +167,8 @@ class ImportPlan:
             planned.digest = text_digest(body, title, (title, *planned.aliases))
         return planned
 
-    def _decide(self, planned: PlannedNote, note: SourceNote) -> None:
+    def _decide(self, planned: PlannedNote) -> None:
+        note = planned.note
         if self._is_known(planned):
             return
         if planned.id and self._is_taken(planned.id):
@@ -214,9 +181,9 @@ class ImportPlan:
             moment = local_moment(note.created or note.saved or now, now.tzinfo)
             planned.id = new_id(moment, self._is_taken)
         self._ids.add(planned.id)
-        free = self._free_at_top if note.exact else self.free
+        at_top = note.exact and not self._has_own_folder
         # Two notes may want one path; the first in the source's order gets it.
-        planned.path = free.take(note.path, planned.title)
+        planned.path = self.free.take(note.path, planned.title, at_top=at_top)
         if planned.digest is not None:
             self._known_texts.add(planned.digest, planned.path)
             self._id_at[planned.path] = planned.id
@@ -242,42 +209,36 @@ class ImportPlan:
     def _is_known(self, planned: PlannedNote) -> bool:
         """Whether it was imported before, under this key or, unchanged, under a former one."""
         origin = planned.origin
-        same = self._origins_by_sha.get(origin.sha, ())
-        former = self._origins.get((origin.source, origin.key)) or next(
-            (each for each in same if self._is_renamed(each, planned)), None
+        same = self._imports_by_sha.get(origin["sha"], ())
+        former = self._imports.get((origin["source"], origin["key"])) or next(
+            (each for each in same if self._is_renamed(_origin(each), planned)), None
         )
         if former is None:
             return False
-        path = self._current_path(former)
-        planned.path, planned.id = path, former.note
-        decision: Decision = "there" if former.sha == origin.sha else "changed"
-        if not path:
+        by_id = self._with_id(former.note) if former.note else None
+        path = former.path if self._ports.index.notes.summary(former.path) else ""
+        planned.path, planned.id = path if by_id is None else by_id.path, former.note
+        decision: Decision = "there" if _origin(former)["sha"] == origin["sha"] else "changed"
+        if not planned.path:
             planned.decide(decision, f"was imported as {former.path}, which is no longer there")
         elif decision == "changed":
-            reason = f"has changed since it was imported as {path}, which stays as it is"
+            reason = f"has changed since it was imported as {planned.path}, which stays as it is"
             planned.decide("changed", reason)
         else:
-            planned.decide("there", f"is in the vault as {path}")
+            planned.decide("there", f"is in the vault as {planned.path}")
         return True
 
-    def _is_renamed(self, former: Origin, planned: PlannedNote) -> bool:
+    def _is_renamed(self, former: Mapping[str, str], planned: PlannedNote) -> bool:
         """Whether a note with the same bytes is this one, moved, or in a source that moved."""
-        key = planned.origin.key
-        if former.key == key:
+        key, digest = planned.origin["key"], planned.digest
+        if former["key"] == key:
             return True
-        digest = planned.digest
-        if former.key in self._keys or digest is None:
+        if former["key"] in self._keys or digest is None:
             return False
         # Files made from one template have the same bytes too, and each is a note.
-        is_moved = former.source == planned.origin.source and bool(digest.key)
-        return same_note_titles(_stem(former.key), _stem(key), few=digest.few and not is_moved)
-
-    def _current_path(self, origin: Origin) -> str:
-        """Where an imported note is now, or empty."""
-        by_id = self._with_id(origin.note) if origin.note else None
-        if by_id is not None:
-            return by_id.path
-        return origin.path if self._ports.index.notes.summary(origin.path) else ""
+        is_moved = former["source"] == self._source and bool(digest.key)
+        few = digest.few and not is_moved
+        return same_note_titles(_stem(former["key"]), _stem(key), few=few)
 
     def _with_id(self, note_id: str) -> NoteSummary | None:
         notes = self._ports.index.notes.find(note_id)
@@ -298,6 +259,25 @@ class ImportPlan:
         if planned.digest and planned.digest.key != self._known_texts.key(existing):
             reason = f"{planned.reason}, which has another text and stays as it is"
             planned.decide("changed", reason)
+
+
+def _origin(event: Event) -> dict[str, str]:
+    record = event.extra.get(ORIGIN)
+    record = record if isinstance(record, Mapping) else {}
+    return {name: str(record.get(name) or "") for name in ("source", "key", "sha")}
+
+
+def _origin_of(note: SourceNote, source: str) -> dict[str, str]:
+    """The origin of a note that a source gives now."""
+    key = note.key
+    if len(key) > _LONGEST_KEY:
+        key = "sha256:" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+    # Journals hold such digests: another layout would import everything anew.
+    lists = [note.keywords, note.tags, note.context, note.links, note.relations]
+    values = [note.title, note.id, *lists, sorted(note.properties.items())]
+    fields = json.dumps(values, ensure_ascii=True).encode()
+    sha = hashlib.sha256(note.raw + b"\0" + fields).hexdigest()
+    return {"source": source, "key": key, "sha": sha}
 
 
 def _unfit(note: SourceNote) -> str:

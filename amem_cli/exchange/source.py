@@ -1,37 +1,36 @@
 """The one shape in which every import source gives its notes, and what reading them needs.
 
 Its folder may be somebody else's: no link is followed, no pipe is waited for, and every file has a
-limit. Lists and mappings stored as text are parsed, never run.
+limit. Lists stored as text are parsed, never run.
 """
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import hashlib
 import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from amem_cli.errors import Problem, SettingsError
 from amem_cli.markdown.links import normalise_tag
 from amem_cli.notes.creation_date import FirstCommit
 from amem_cli.system.files import NO_LINK, NO_WAIT, PLAIN, is_junction
-from amem_cli.vault.dir_handle import OpenFolder
-from amem_cli.vault.folder import odd_name, shown_path
+from amem_cli.vault.folder import VaultFolder, odd_name, shown_path
+from amem_cli.vault.safe_write import sha256
 
 Properties = Mapping[str, str | tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRelation:
+class SourceRelation(NamedTuple):
     """A link to one of another note's names, with the source's own word for its meaning."""
 
     target: str
@@ -83,8 +82,7 @@ class SourceNote:
 MAX_NOTE_BYTES = 2 * 1024 * 1024 - 64 * 1024
 MAX_OTHER_BYTES = 50 * 1024 * 1024
 # A loop of mounts has no end.
-MAX_FOLDERS = 64
-MAX_FILES = 500_000
+_MAX_FOLDERS = 64
 NOTE_ENDINGS = (".md", ".markdown")
 
 
@@ -102,42 +100,10 @@ class SourceFolder:
     first_commit: FirstCommit = lambda path: None
     problems: list[Problem] = field(default_factory=list)
 
-    @property
-    def identity(self) -> str:
-        """A digest of the folder's path."""
-        place = os.fsencode(self.root.resolve())
-        return hashlib.sha256(place).hexdigest()[:16]
-
     @cached_property
     def paths(self) -> tuple[str, ...]:
         """All regular files that are not hidden."""
-        files: list[str] = []
-        waiting = [("", 0)]
-        while waiting:
-            folder, depth = waiting.pop()
-            if depth > MAX_FOLDERS:
-                self._leave_out(folder, "lies too deep and was left out")
-                continue
-            for entry in self._entries(folder):
-                path = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.name.startswith("."):
-                    continue
-                if entry.is_symlink():
-                    self._leave_out(path, "is a symbolic link and was left out")
-                elif entry.is_dir(follow_symlinks=False) and not is_junction(entry):
-                    if self.left_out is None or Path(entry.path) != self.left_out:
-                        waiting.append((path, depth + 1))
-                elif not entry.is_file(follow_symlinks=False):
-                    self._leave_out(path, "is not a regular file and was left out")
-                elif (problem := odd_name(path)) is not None:
-                    self.problems.append(problem)
-                else:
-                    files.append(path)
-            if len(files) > MAX_FILES:
-                raise SettingsError(
-                    f"{self.root} holds more than {MAX_FILES} files", hint="Import its folders."
-                )
-        return tuple(sorted(files))
+        return tuple(sorted(self._walk("")))
 
     @property
     def note_paths(self) -> tuple[str, ...]:
@@ -155,44 +121,59 @@ class SourceFolder:
         problems += self.problems
         for path in paths:
             try:
-                status, raw = self._read(path, MAX_NOTE_BYTES)
+                raw, saved = self._read(path, MAX_NOTE_BYTES)
             except OSError as error:
                 reason = error.strerror or str(error)
                 problems.append(Problem(path, 0, f"cannot be read: {reason}"))
                 continue
             if len(raw) > MAX_NOTE_BYTES:
-                problems.append(
-                    Problem(path, 0, "is larger than a note can be (2 MiB)", "Split it.")
-                )
+                problem = Problem(path, 0, "is larger than a note can be (2 MiB)", "Split it.")
+                problems.append(problem)
                 continue
-            yield path, raw, datetime.fromtimestamp(int(status.st_mtime)).astimezone()
+            yield path, raw, datetime.fromtimestamp(int(saved)).astimezone()
 
     def read(self, path: str, limit: int = MAX_OTHER_BYTES) -> bytes | None:
         """A file's bytes; None if it cannot be read or is larger than `limit`."""
-        try:
-            _, raw = self._read(path, limit)
-        except OSError:
-            return None
-        return raw if len(raw) <= limit else None
+        with suppress(OSError):
+            raw, _ = self._read(path, limit)
+            return raw if len(raw) <= limit else None
+        return None
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+    def _walk(self, folder: str) -> Iterator[str]:
         try:
-            with os.scandir(self.root / folder) as entries:
-                return sorted(entries, key=lambda entry: entry.name)
+            with os.scandir(self.root / folder) as listing:
+                entries = list(listing)
         except OSError as error:
             if not folder:
                 raise SettingsError(f"cannot read {self.root}: {error.strerror}") from None
             self._leave_out(folder, f"cannot be read: {error.strerror}")
-            return []
+            return
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.name.startswith(".") or Path(entry.path) == self.left_out:
+                continue
+            if entry.is_symlink():
+                self._leave_out(path, "is a symbolic link and was left out")
+            elif entry.is_dir(follow_symlinks=False):
+                if path.count("/") >= _MAX_FOLDERS:
+                    self._leave_out(path, "lies too deep and was left out")
+                elif not is_junction(entry):
+                    yield from self._walk(path)
+            elif not entry.is_file(follow_symlinks=False):
+                self._leave_out(path, "is not a regular file and was left out")
+            elif (problem := odd_name(path)) is not None:
+                self.problems.append(problem)
+            else:
+                yield path
 
-    def _read(self, path: str, limit: int) -> tuple[os.stat_result, bytes]:
+    def _read(self, path: str, limit: int) -> tuple[bytes, float]:
         # A path may become a link or a pipe between the scan and the reading.
         handle = os.open(self.root / path, os.O_RDONLY | NO_LINK | NO_WAIT | PLAIN)
         with os.fdopen(handle, "rb") as stream:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(f"{path} is not a regular file")
-            return status, stream.read(limit + 1)
+            return stream.read(limit + 1), status.st_mtime
 
     def _leave_out(self, path: str, message: str) -> None:
         self.problems.append(Problem(shown_path(path), 0, message))
@@ -204,8 +185,8 @@ class ImportSource:
 
     Attributes:
         kind: one of `open_source.KINDS`.
-        notes: gives the notes in a stable order, and may be called more than once; adds what
-            cannot be read to the list that it is given.
+        notes: gives the notes in a stable order; adds what cannot be read to the list that it is
+            given.
         folder: the folder of the notes, whose other files they may show; None for records.
     """
 
@@ -219,7 +200,9 @@ class ImportSource:
 
         Ids of records are unique by themselves.
         """
-        return self.folder.identity if self.folder else self.kind
+        if self.folder is None:
+            return self.kind
+        return hashlib.sha256(os.fsencode(self.folder.root.resolve())).hexdigest()[:16]
 
     @property
     def other_files(self) -> tuple[str, ...]:
@@ -227,75 +210,38 @@ class ImportSource:
         return self.folder.other_paths if self.folder else ()
 
 
-@contextlib.contextmanager
-def inner_folder(root: Path, folders: Sequence[str], *, make: bool = False) -> Iterator[OpenFolder]:
-    """A folder below `root`; a part that is a link raises `OSError` (ELOOP)."""
-    with OpenFolder(root) as folder:
-        for name in folders:
-            if make:
-                folder.make(name)
-            folder.enter(name)
-        yield folder
+def sha_of(folder: VaultFolder, path: str) -> str | None:
+    """SHA-256 of a file below a folder; None if there is none, empty if nothing here wrote it.
 
-
-def sha_of(folder: OpenFolder, name: str) -> str | None:
-    """SHA-256 of a regular file; None if there is nothing, empty for anything else."""
+    Raises:
+        UnsafePath: the path leads out of the folder or through a link.
+        OSError: it cannot be read.
+    """
+    place = folder.locate(path)
     try:
-        handle = folder.open(name, os.O_RDONLY | NO_WAIT)
+        status = place.lstat()
     except FileNotFoundError:
         return None
-    except OSError:
-        return ""
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return ""
-        digest = hashlib.sha256()
-        while piece := stream.read(1024 * 1024):
-            digest.update(piece)
-        return digest.hexdigest()
+    is_ours = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_OTHER_BYTES
+    return sha256(place.read_bytes()) if is_ours else ""
 
 
-MAX_TEXT = 256 * 1024
-MAX_DEPTH = 20
-
+_MAX_TEXT = 256 * 1024
 # An unclosed one matches too, so that no text is scanned twice.
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)", re.DOTALL)
-_PLAIN_DATA = re.compile(
-    r"(?:[\[\](){},:.\s0-9]|(?:True|False|None)\b|-(?=[0-9])|[eE][+-]?(?=[0-9]))*"
+# A list in a list could be nested without end.
+_BARE_LIST = re.compile(
+    r"[\[(](?:[,.\s0-9]|(?:True|False|None|true|false|null)\b|-(?=[0-9])|[eE][+-]?(?=[0-9]))*[\])]"
 )
 
 
-def literal_value(text: str) -> object:
-    """The list or mapping that a text writes out as JSON or Python; otherwise the text itself.
-
-    Reads at most 256 KiB, nested at most 20 deep.
-    """
-    trimmed = text.strip()
-    if not trimmed.startswith(("[", "{", "(")) or len(trimmed) > MAX_TEXT:
-        return text
-    bare = _STRING.sub("", trimmed)
-    depths = accumulate((letter in "[{(") - (letter in "]})") for letter in bare)
-    if max(depths, default=0) > MAX_DEPTH:
-        return text
-    try:
-        return json.loads(trimmed)
-    except (ValueError, RecursionError):
-        pass
-    # ast.literal_eval compiles what it reads, so it gets nothing but plain data.
-    if not _PLAIN_DATA.fullmatch(bare):
-        return text
-    try:
-        return ast.literal_eval(trimmed)
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return text
-
-
 def texts_in(value: object) -> tuple[str, ...]:
-    """The texts and numbers of a stored list, each once; of a single text, those between commas."""
+    """The texts and numbers of a list, each once; it may be written out in a text.
+
+    A text holds a list as JSON or as Python writes it, or what stands between its commas.
+    """
     if isinstance(value, str):
-        value = literal_value(value)
-    if isinstance(value, str):
-        value = value.split(",")
+        value = _written_list(value.strip())
     if not isinstance(value, (list, tuple)):
         return ()
     texts = (
@@ -306,7 +252,16 @@ def texts_in(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text and text != "None"))
 
 
-def valid_tags(texts: Iterator[str] | tuple[str, ...]) -> tuple[str, ...]:
+def _written_list(text: str) -> object:
+    bare = _STRING.sub("", text) if text[:1] in ("[", "(") and len(text) <= _MAX_TEXT else ""
+    # Python compiles what it reads, so it gets nothing but plain data.
+    for read in (json.loads, ast.literal_eval) if _BARE_LIST.fullmatch(bare) else ():
+        with suppress(ValueError, SyntaxError, MemoryError, TypeError):
+            return read(text)
+    return () if text[:1] == "{" else text.split(",")
+
+
+def valid_tags(texts: Iterable[str]) -> tuple[str, ...]:
     """The texts as tags that Obsidian can hold, each once, without those that cannot be tags."""
     tags = map(normalise_tag, texts)
     return tuple(dict.fromkeys(tag for tag in tags if tag))

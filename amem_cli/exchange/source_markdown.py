@@ -131,16 +131,14 @@ _PROPERTY = re.compile(r"[ \t]{0,40}(?:- )?([A-Za-z][\w.?!/-]{0,60})::(?=\s|\Z)(
 _BLOCK_ID = re.compile(r"^[ \t]*id::[ \t]+([0-9a-fA-F-]{36})[ \t]*\r?$", re.MULTILINE)
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _REFERENCE = re.compile(
-    rf"(?P<embed>\{{\{{embed[ \t]+)?(?:\[(?P<shown>[^\[\]\n]{{1,300}})\]\()?\(\((?P<id>{_UUID})\)\)"
-    r"(?P<closing>\)|\}\})?"
+    rf"\{{\{{embed[ \t]+\(\((?P<embedded>{_UUID})\)\)[ \t]*\}}\}}"
+    rf"|\[(?P<shown>[^\[\]\n]{{1,300}})\]\(\(\((?P<named>{_UUID})\)\)\)"
+    rf"|\(\((?P<id>{_UUID})\)\)"
     r"|\{\{embed[ \t]+\[\[(?P<page>[^\[\]\n]{1,300})\]\][ \t]*\}\}"
 )
 _NO_TEXT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})|true|false")
 _JOURNAL = re.compile(r"journals/([0-9]{4})[_-]([0-9]{2})[_-]([0-9]{2})\.(?:md|markdown)\Z", re.I)
 _LIST_ITEM = re.compile(r"\s*(?:#?\[\[([^\[\]]{1,300})\]\]|#?([^,，]+))")
-_MONTHS = "January February March April May June July August September October November December"
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 # Given a block's id: the name of the page that holds it, or None.
 PageOf = Callable[[str], str | None]
 
@@ -171,21 +169,16 @@ def journal_names(path: str) -> tuple[str, ...]:
         day = None
     if day is None:
         return ()
-    month = _MONTHS.split()[day.month - 1]
-    number, iso = day.day, day.isoformat()
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number // 10 != 1 else 0, "th")
-    weekday = _DAYS[day.weekday()]
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10 if day.day // 10 != 1 else 0, "th")
+    iso, weekday, number = day.isoformat(), f"{day:%A}", f"{day.day}{ending}, {day.year}"
     return (
-        f"{month[:3]} {number}{ending}, {day.year}",
-        f"{month} {number}{ending}, {day.year}",
-        iso,
-        iso.replace("-", "_"),
-        iso.replace("-", "/"),
-        iso.replace("-", ""),
+        f"{day:%b} {number}",
+        f"{day:%B} {number}",
+        *(iso.replace("-", sign) for sign in ("-", "_", "/", "")),
         f"{iso} {weekday}",
         f"{weekday}, {iso}",
         f"{weekday[:3]}, {iso}",
-        f"{number:02}-{day.month:02}-{day.year}",
+        f"{day:%d-%m}-{day.year}",
     )
 
 
@@ -227,10 +220,9 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
     aliases = _list_items(properties.pop("alias", "") or properties.pop("aliases", ""))
     title = properties.pop("title", "")
     created = properties.pop("created-at", "") or properties.get("date", "")
+    moment = date_in_text(created)
     if created.isdigit() and len(created) == 13:
-        moment: datetime | None = datetime.fromtimestamp(int(created) // 1000)
-    else:
-        moment = date_in_text(created)
+        moment = datetime.fromtimestamp(int(created) // 1000)
     # Whole numbers and booleans are what Logseq itself takes for more than a text.
     kept = {
         name: Bare(value) if _NO_TEXT.fullmatch(value) else value
@@ -246,7 +238,7 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
         tags=valid_tags(tags),
         names=(*note.names, *aliases, *((title,) if title else ())),
         properties={**kept, **({"aliases": aliases} if aliases else {})},
-        dangling=tuple(f"(({identifier}))" for identifier in dangling),
+        dangling=dangling,
     )
 
 
@@ -291,6 +283,7 @@ def _anchored_blocks(text: str) -> str:
 
 
 def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
+    """The text with references to blocks as links, and those that lead nowhere."""
     if "((" not in text and "{{embed" not in text:
         return text, ()
     # Indented text is a block's in Logseq, not code, so only fences and spans of code count.
@@ -302,22 +295,15 @@ def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
             return match[0]
         if match["page"]:
             return f"![[{match['page']}]]"
-        return _block_link(match, page_of, unresolved)
+        identifier = (match["embedded"] or match["named"] or match["id"]).lower()
+        page = page_of(identifier)
+        if page is None:
+            unresolved.append(f"(({identifier}))")
+            return match[0]
+        shown = f"|{match['shown'].replace('|', ' ')}" if match["shown"] else ""
+        return f"{'!' if match['embedded'] else ''}[[{page}#^{identifier}{shown}]]"
 
     return _REFERENCE.sub(replaced, text), tuple(dict.fromkeys(unresolved))
-
-
-def _block_link(match: re.Match[str], page_of: PageOf, unresolved: list[str]) -> str:
-    identifier = match["id"].lower()
-    page = page_of(identifier)
-    closing = match["closing"] or ""
-    wanted = "}}" if match["embed"] else ")" if match["shown"] else ""
-    if page is None or (wanted and closing != wanted):
-        unresolved.append(identifier)
-        return match[0]
-    shown = f"|{match['shown'].replace('|', ' ')}" if match["shown"] else ""
-    left = closing if not wanted else ""
-    return f"{'!' if match['embed'] else ''}[[{page}#^{identifier}{shown}]]{left}"
 
 
 def _list_items(text: str) -> tuple[str, ...]:

@@ -11,10 +11,11 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -43,14 +44,15 @@ def read_line(line: str, place: str = "", number: int = 0) -> SourceNote:
         record = json.loads(line)
     except (ValueError, RecursionError):
         raise ValueError("not JSON") from None
-    return read_record(_object(record), place, number)
+    return read_record(record, place, number)
 
 
-def read_record(record: Mapping[str, Any], place: str, number: int) -> SourceNote:
+def read_record(record: object, place: str, number: int) -> SourceNote:
     """The object of a line as a note.
 
     One with a `path` comes from an export: nothing is added to it.
     """
+    record = _object(record)
     content, path = _text(record, "content"), _text(record, "path")
     if not content.strip() and not path:
         raise ValueError("no “content”")
@@ -115,8 +117,7 @@ def _text(record: Mapping[str, Any], name: str) -> str:
 
 
 def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    value = record.get(name)
-    texts = [] if value is None else value
+    texts = record.get(name) or []
     if not isinstance(texts, list) or not all(isinstance(item, str) for item in texts):
         raise ValueError(f"“{name}” is not a list of texts")
     return tuple(texts)
@@ -134,12 +135,13 @@ _LONGEST_VALUE = 2000
 _MEM0_SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 
 
-def amem_note(record: Mapping[str, Any], place: str, line: int) -> SourceNote:
+def amem_note(record: object, place: str, line: int) -> SourceNote:
     """A record of A-MEM: its collection's metadata, or a note's fields as JSON.
 
     Lists may be stored as text. Counters and the evolution history are not taken over.
     """
-    category = _said(_object(record).get("category"))
+    record = _object(record)
+    category = _said(record.get("category"))
     return replace(
         _bare_note(record, place, line, "content"),
         created=moment_in(_string(record.get("timestamp"))),
@@ -151,10 +153,11 @@ def amem_note(record: Mapping[str, Any], place: str, line: int) -> SourceNote:
     )
 
 
-def mem0_note(record: Mapping[str, Any], place: str, line: int) -> SourceNote:
+def mem0_note(record: object, place: str, line: int) -> SourceNote:
     """A memory of mem0, from `get_all` or from its history."""
+    record = _object(record)
     return replace(
-        _bare_note(_object(record), place, line, "memory", "data"),
+        _bare_note(record, place, line, "memory", "data"),
         created=moment_in(_string(record.get("created_at"))),
         tags=valid_tags(texts_in(record.get("categories"))),
         properties=_mem0_properties(record),
@@ -179,15 +182,14 @@ def _bare_note(record: Mapping[str, Any], place: str, line: int, *names: str) ->
 
 
 def _mem0_properties(record: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
-    properties: dict[str, str | tuple[str, ...]] = {}
     metadata = record.get("metadata")
-    metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
-    for name, value in {**{name: record.get(name) for name in _MEM0_SCOPES}, **metadata}.items():
-        if not isinstance(name, str) or not _PROPERTY.fullmatch(name):
-            continue
-        if name.casefold() in _OWN_NAMES or len(properties) > 40:
-            continue
-        properties[name] = _property(value)
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    given = {**{name: record.get(name) for name in _MEM0_SCOPES}, **metadata}
+    properties: dict[str, str | tuple[str, ...]] = {
+        name: _property(value)
+        for name, value in given.items()
+        if _PROPERTY.fullmatch(name) and name.casefold() not in _OWN_NAMES
+    }
     # Such a memory must not become a public note.
     private = str(metadata.get("private") or "").strip().casefold()
     if private not in ("", "0", "false", "no", "off"):
@@ -201,9 +203,7 @@ def _property(value: object) -> str | tuple[str, ...]:
         return " ".join(_string(value).split())[:_LONGEST_VALUE]
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return texts_in(value)
-    if value is None or value in ([], {}):
-        return ""
-    text = bare(value)
+    text = bare(value) if value not in (None, [], {}) else None
     return text if text and len(text) <= _LONGEST_VALUE else ""
 
 
@@ -232,45 +232,38 @@ def _string(value: object) -> str:
     return str(value).encode("utf-8", "replace").decode()
 
 
-MAX_JSON_BYTES = 1024 * 1024 * 1024
-
-
-def read_or_report(
+def _reported(
     read: Callable[[Any, str, int], SourceNote],
-    record: object,
+    records: Iterable[object],
     place: str,
-    number: int,
     problems: list[Problem],
 ) -> Iterator[SourceNote]:
-    """The record as a note; none, and a problem, if it cannot be one."""
-    try:
-        yield read(record, place, number)
-    except ValueError as error:
-        problems.append(Problem(place, number, str(error)))
+    """The records as notes, by their numbers; one that cannot be a note becomes a problem."""
+    for number, record in enumerate(records, 1):
+        try:
+            if record != "":
+                yield read(record, place, number)
+        except ValueError as error:
+            problems.append(Problem(place, number, str(error)))
 
 
 def json_lines(path: Path, text: str) -> ImportSource:
     """The notes of JSON lines, from a file or from standard input."""
-    lines = text.split("\n")
-
-    def notes(problems: list[Problem]) -> Iterator[SourceNote]:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield from read_or_report(read_line, line, str(path), number, problems)
-
-    return ImportSource("jsonl", notes)
+    lines = [line.strip() for line in text.split("\n")]
+    return ImportSource("jsonl", partial(_reported, read_line, lines, str(path)))
 
 
 def json_records(path: Path, document: object, kind: str) -> ImportSource:
     """The notes of a JSON document of kind `amem` or `mem0`; a record's number is its line."""
-    reader = mem0_note if kind == "mem0" else amem_note
+    usual = mem0_note if kind == "mem0" else amem_note
+
+    def read(record: object, place: str, number: int) -> SourceNote:
+        # `amem export --json` prints one document too.
+        is_own = isinstance(record, Mapping) and "path" in record and "content" in record
+        return (read_record if is_own else usual)(record, place, number)
 
     def notes(problems: list[Problem]) -> Iterator[SourceNote]:
-        for number, record in enumerate(_records(document), 1):
-            # `amem export --json` prints one document too.
-            is_own = isinstance(record, Mapping) and "path" in record and "content" in record
-            read = read_record if is_own else reader
-            yield from read_or_report(read, record, str(path), number, problems)
+        yield from _reported(read, _records(document), str(path), problems)
         entities = document.get("relations") if isinstance(document, Mapping) else None
         if kind == "mem0" and isinstance(entities, list) and entities:
             message = f"{len(entities)} relations between entities are not memories; left out"
@@ -298,14 +291,10 @@ def read_text(path: Path) -> str:
     """A whole file as text; `SettingsError` if that cannot be had."""
     name = "standard input" if str(path) == "-" else str(path)
     try:
-        with path.open("rb") if str(path) != "-" else nullcontext(sys.stdin.buffer) as stream:
-            raw = stream.read(MAX_JSON_BYTES + 1)
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        return raw.decode("utf-8-sig")
     except OSError as error:
         raise SettingsError(f"cannot read {name}: {error.strerror}") from None
-    if len(raw) > MAX_JSON_BYTES:
-        raise SettingsError(f"{name} is larger than 1 GiB", hint="Split it.")
-    try:
-        return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SettingsError(f"{name} is not UTF-8", hint="Save it as UTF-8.") from None
 
@@ -323,33 +312,21 @@ def parse_json(path: Path, text: str) -> object:
         raise SettingsError(f"{path} holds a number that is too long to be read") from None
 
 
-MAX_DATABASE_BYTES = 8 * 1024 * 1024 * 1024
-MAX_VALUE = 2 * 1024 * 1024
-# Limits of a hostile file: a note has a handful of fields, and at most 2 MiB.
-MAX_FIELDS = 1000
-
+_MAX_DATABASE_BYTES = 8 * 1024 * 1024 * 1024
+_MAX_VALUE = 64 * 1024 * 1024
 _CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
 _DOCUMENT = "chroma:document"
-# Read as bytes, because a file may declare anything to be text.
-_COLLECTIONS = (
-    "SELECT id, CAST(name AS BLOB) FROM collections ORDER BY name = 'memories' DESC, name"
-)
+# What is read of tables, and how.
+_COLLECTIONS = ("id", "name"), "FROM collections ORDER BY name = 'memories' DESC, name"
 _ITEMS = (
-    "SELECT e.id, CAST(e.embedding_id AS BLOB), CAST(e.created_at AS BLOB) FROM embeddings e"
-    " JOIN segments s ON s.id = e.segment_id WHERE s.collection = ? ORDER BY e.id"
+    ("e.id", "embedding_id", "e.created_at"),
+    "FROM embeddings e JOIN segments s ON s.id = segment_id WHERE s.collection = ? ORDER BY e.id",
 )
 _FIELDS = (
-    "SELECT CAST(key AS BLOB),"
-    " CASE WHEN length(string_value) <= ?2 THEN CAST(string_value AS BLOB) END,"
-    " coalesce(CAST(int_value AS INTEGER), CAST(float_value AS REAL)), length(string_value)"
-    " FROM embedding_metadata WHERE id = ?1 LIMIT ?3"
+    ("key", "string_value", "int_value", "float_value"),
+    ("FROM embedding_metadata WHERE id = ?"),
 )
-_HISTORY = (
-    "SELECT CAST(memory_id AS BLOB),"
-    " CASE WHEN length(new_memory) <= ?1 THEN CAST(new_memory AS BLOB) END, CAST(event AS BLOB),"
-    " CAST(created_at AS BLOB), CAST(is_deleted AS INTEGER){more}"
-    " FROM history ORDER BY created_at, updated_at, rowid"
-)
+_HISTORY = ("memory_id", "new_memory", "event", "created_at", "is_deleted")
 
 
 def tables_of(path: Path) -> frozenset[str]:
@@ -369,11 +346,18 @@ def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
             )
         for collection, name in _read(db, _COLLECTIONS):
             for number, item, added in _read(db, _ITEMS, collection):
+                fields = {
+                    key: next((value for value in values if value is not None), None)
+                    for key, *values in _read(db, _FIELDS, number)
+                }
+                content = fields.pop(_DOCUMENT, None) or fields.get("content")
+                record = {"id": item, **fields, "content": content}
                 place = f"{path.name}:{name or ''}"
-                record = _metadata(db, number)
-                record.setdefault("id", item)
-                record["content"] = record.pop(_DOCUMENT, None) or record.get("content")
-                for note in read_or_report(amem_note, record, place, number, problems):
+                try:
+                    note = amem_note(record, place, number)
+                except ValueError as error:
+                    problems.append(Problem(place, number, str(error)))
+                else:
                     yield replace(note, created=note.created or moment_in(str(added)))
 
 
@@ -381,43 +365,33 @@ def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNo
     """The memories in mem0's `history.db` that were not deleted, in the order of their making."""
     with _copy_of(path) as db:
         columns = {row[1] for row in db.execute("PRAGMA table_info(history)")}
-        names = ["memory_id", "new_memory", "event", "created_at", "is_deleted"]
-        if not columns.issuperset(names):
+        if not columns.issuperset(_HISTORY):
             raise SettingsError(f"{path} is not a history of mem0")
-        more = [name for name in ("actor_id", "role") if name in columns]
-        sql = _HISTORY.format(more="".join(f", CAST({name} AS BLOB)" for name in more))
-        rows = _read(db, sql, MAX_VALUE)
-        records = (dict(zip([*names, *more], row, strict=True)) for row in rows)
-        for number, record in enumerate(memories_in_history(records), 1):
-            yield from read_or_report(mem0_note, record, path.name, number, problems)
+        names = [*_HISTORY, *(name for name in ("actor_id", "role") if name in columns)]
+        rows = _read(db, (names, "FROM history ORDER BY created_at, updated_at, rowid"))
+        records = (dict(zip(names, row, strict=True)) for row in rows)
+        yield from _reported(mem0_note, memories_in_history(records), path.name, problems)
 
 
-def _metadata(db: apsw.Connection, number: int) -> dict[str, Any]:
-    rows = _read(db, _FIELDS, number, MAX_VALUE, MAX_FIELDS)
-    return {
-        key: amount if text is None else text
-        for key, text, amount, length in rows
-        # A text that is too large is not cut but reported as missing.
-        if isinstance(key, str) and not (text is None and length)
-    }
-
-
-def _read(db: apsw.Connection, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
-    """Rows with bytes as text; None for what is not UTF-8."""
-    for row in db.execute(sql, values):
+def _read(
+    db: apsw.Connection, query: tuple[Sequence[str], str], *values: object
+) -> Iterator[tuple[Any, ...]]:
+    """Columns of rows; None for a text that is not UTF-8, as any file may hold."""
+    columns, rest = query
+    raw = (f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in columns)
+    for row in db.execute(f"SELECT {', '.join(raw)} {rest}", values):
         yield tuple(_decoded(value) if isinstance(value, bytes) else value for value in row)
 
 
 def _decoded(value: bytes) -> str | None:
-    try:
+    with suppress(UnicodeDecodeError):
         return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+    return None
 
 
 def _tables(db: apsw.Connection) -> frozenset[str]:
-    sql = "SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table'"
-    return frozenset(str(row[0]) for row in _read(db, sql))
+    tables = _read(db, (["name"], "FROM sqlite_master WHERE type = 'table'"))
+    return frozenset(str(name) for (name,) in tables)
 
 
 @contextmanager
@@ -426,7 +400,7 @@ def _copy_of(path: Path) -> Iterator[apsw.Connection]:
     with tempfile.TemporaryDirectory(prefix="amem-import-") as folder:
         copy = Path(folder) / "copy.db"
         try:
-            if path.stat().st_size > MAX_DATABASE_BYTES:
+            if path.stat().st_size > _MAX_DATABASE_BYTES:
                 raise SettingsError(f"{path} is larger than 8 GiB")
             shutil.copyfile(path, copy)
             # A running program keeps its last writes in the log.
@@ -454,6 +428,7 @@ def _open_copy(copy: Path) -> apsw.Connection:
     for name in ("ENABLE_TRIGGER", "TRUSTED_SCHEMA", "ENABLE_VIEW"):
         db.config(getattr(apsw, f"SQLITE_DBCONFIG_{name}"), 0)
     db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    db.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
     db.pragma("cell_size_check", True)
     db.pragma("query_only", True)
     return db

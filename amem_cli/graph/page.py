@@ -21,7 +21,7 @@ from amem_cli.graph.stats import link_days, note_days
 from amem_cli.markdown.plain_text import prose_lines
 
 if TYPE_CHECKING:
-    from amem_cli.graph.graph import Graph
+    from amem_cli.graph.graph import Edge, Graph
 
 LONGEST_BEGINNING = 300
 # Characters of the beginnings of all notes together, so that a large page stays small.
@@ -149,28 +149,11 @@ def _content(
         ]
         for path, note in network.nodes.items()
     ]
-    links = [
-        [
-            numbers[edge.source],
-            numbers[edge.target],
-            int(edge.kind == "property"),
-            int(edge.by == "machine"),
-            relations.index(edge.relation),
-            edge.strength,
-            shortened(edge.reason, LONGEST_TEXT),
-        ]
-        for edge in network.edges
-    ]
-    suggested = [
-        [
-            numbers[edge.source],
-            numbers[edge.target],
-            relations.index(edge.relation),
-            edge.strength,
-            shortened(edge.reason, LONGEST_TEXT),
-        ]
-        for edge in network.suggested
-    ]
+
+    def row(edge: Edge, *made: int) -> list[Any]:
+        told = relations.index(edge.relation), edge.strength, shortened(edge.reason, LONGEST_TEXT)
+        return [numbers[edge.source], numbers[edge.target], *made, *told]
+
     of_notes, of_links = note_days(network), link_days(network, made or {})
     days = sorted({*of_notes.values(), *of_links.values()} - {""})
     day_numbers = {day: number for number, day in enumerate(days)}
@@ -181,8 +164,11 @@ def _content(
         "clusters": [name for name, _ in groups],
         "relations": relations,
         "notes": notes,
-        "links": links,
-        "suggested": suggested,
+        "links": [
+            row(edge, int(edge.kind == "property"), int(edge.by == "machine"))
+            for edge in network.edges
+        ],
+        "suggested": [row(edge) for edge in network.suggested],
         "days": days,
         "note_days": [day_numbers.get(day, -1) for day in of_notes.values()],
         "link_days": [

@@ -8,7 +8,7 @@ from amem_cli.graph.clusters import clusters
 from amem_cli.journal.events import follows_a_note
 from amem_cli.journal.provenance import undone_events
 from amem_cli.notes.names import name_key
-from amem_cli.obsidian.views import Shown
+from amem_cli.obsidian import Shown
 from amem_cli.search.search import supersessions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.review import ReviewItem
     from amem_cli.errors import Problem
-    from amem_cli.exchange.export_notes import MarkdownExport, PrivacyFilter
+    from amem_cli.exchange.export_notes import MarkdownExport, Selection
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.overview import Overview
     from amem_cli.graph.stats import Span, Stats
@@ -67,20 +67,6 @@ class Related:
     note: NoteSummary
     distance: int
     source: str
-
-
-@dataclass(frozen=True, slots=True)
-class RecordExport:
-    """Notes on their way out; `problems` and `privacy` are complete once `records` is read.
-
-    Of private notes, `left_out` do not go out; `privacy` knows which of them others name.
-    """
-
-    notes: int
-    left_out: int
-    records: Iterator[dict[str, Any]]
-    problems: list[Problem]
-    privacy: PrivacyFilter
 
 
 def _shown(links: Sequence[OpenLink], hidden: Collection[str]) -> tuple[OpenLink, ...]:
@@ -451,35 +437,34 @@ class Queries(SharedVault):
 
     def export_records(
         self, filters: Filters | None = None, *, private: bool = True
-    ) -> RecordExport:
+    ) -> tuple[Selection, Iterator[dict[str, Any]]]:
         """Notes as the objects of JSON lines, read one by one; `private` as for `network`."""
-        from amem_cli.exchange.export_notes import PrivacyFilter, export_records, notes_to_export
+        from amem_cli.exchange.export_notes import export_records
 
-        notes, left_out = notes_to_export(
-            self.ports, self._visible(filters), private=private and self.sees_private
-        )
-        privacy = PrivacyFilter(self.ports, notes)
-        problems: list[Problem] = []
-        records = export_records(self.ports, notes, privacy, problems)
-        return RecordExport(len(notes), left_out, records, problems, privacy)
+        selection = self._selection(filters, private=private)
+        return selection, export_records(self.ports, selection)
 
     def export_markdown(
         self, output: Path, filters: Filters | None = None, *, private: bool = False
-    ) -> tuple[MarkdownExport, int]:
-        """Write notes into a folder as markdown; also gives how many private ones were left out.
+    ) -> MarkdownExport:
+        """Write notes into a folder as markdown.
 
         Raises:
             SettingsError: the folder cannot be written.
         """
-        from amem_cli.exchange.export_folder import ExportFolder
-        from amem_cli.exchange.export_notes import export_markdown, notes_to_export
+        from amem_cli.exchange.export_notes import ExportFolder, MarkdownExport
 
-        notes, left_out = notes_to_export(
-            self.ports, self._visible(filters), private=private and self.sees_private
-        )
-        folder = ExportFolder(output, vault=self.root)
+        selection = self._selection(filters, private=private)
+        export = MarkdownExport(self.ports, selection, ExportFolder(output, vault=self.root))
         with self._connection.caller.progress("exporting") as progress:
-            return export_markdown(self.ports, notes, folder, progress=progress), left_out
+            export.run(progress)
+        return export
+
+    def _selection(self, filters: Filters | None, *, private: bool) -> Selection:
+        from amem_cli.exchange.export_notes import Selection
+
+        private = private and self.sees_private
+        return Selection(self.ports, self._visible(filters), private=private)
 
     def analyse(self, content: str) -> Metadata:
         """Keywords, tags and context for a text that is not a note, by the model or the analyzer.

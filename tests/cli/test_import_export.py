@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.exchange.export_folder import ExportFolder
 from amem_cli.exchange.export_notes import (
-    PrivacyFilter,
-    export_markdown,
+    ExportFolder,
+    MarkdownExport,
+    Selection,
     export_records,
-    notes_to_export,
 )
 from amem_cli.exchange.import_notes import import_notes
 from amem_cli.exchange.source_records import json_lines
@@ -185,14 +184,17 @@ def test_an_export_that_was_stopped_goes_on(tmp_path: Path) -> None:
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    notes = notes_to_export(ports, Filters(), private=False)[0]
+    def new_export() -> MarkdownExport:
+        selection = Selection(ports, Filters(), private=False)
+        return MarkdownExport(ports, selection, ExportFolder(plain, vault=root))
+
     with pytest.raises(KeyboardInterrupt):
-        export_markdown(ports, notes, ExportFolder(plain, vault=root), progress=interrupt)
+        new_export().run(interrupt)
     write_note(root, "One.md", "One, changed.\n")
     synchronise(ports)
-    notes = notes_to_export(ports, Filters(), private=False)[0]
-    report = export_markdown(ports, notes, ExportFolder(plain, vault=root))
-    assert (report.kept, report.written) == ([], ["One.md", "Two.md"])
+    export = new_export()
+    export.run()
+    assert (export.kept, export.written) == ([], ["One.md", "Two.md"])
 
 
 def test_a_record_of_exports_that_names_places_outside_removes_nothing(
@@ -291,15 +293,14 @@ def test_what_goes_out_and_in_again_goes_out_the_same(notes: list[dict[str, obje
         second.mkdir()
         there = open_vault(second)
         source = json_lines(Path("x.jsonl"), "\n".join(exported))
-        report = import_notes(there, source, second)
+        report = import_notes(there, source)
         assert report.refused == []
         again = _lines(there)
         assert again == exported
         source = json_lines(Path("x.jsonl"), "\n".join(exported))
-        assert import_notes(there, source, second).made == []
+        assert import_notes(there, source).made == []
 
 
 def _lines(ports: VaultPorts) -> list[str]:
-    notes = notes_to_export(ports, Filters(), private=True)[0]
-    records = export_records(ports, notes, PrivacyFilter(ports, notes), [])
+    records = export_records(ports, Selection(ports, Filters(), private=True))
     return [json.dumps(record, ensure_ascii=False) for record in records]

@@ -42,7 +42,7 @@ def bring_in(ports: VaultPorts, source: Path, **options: Any) -> ImportReport:
     root: Path = ports.vault.root
     kind = options.pop("kind", None)
     opened = open_source(source, kind, root)
-    return import_notes(ports, opened, root, **options)
+    return import_notes(ports, opened, **options)
 
 
 def text_of(root: Path, path: str) -> str:
@@ -100,9 +100,9 @@ def test_obsidian_notes_keep_every_byte_of_their_text_and_properties(
 ) -> None:
     report = bring_in(ports, DATA / "obsidian", folder="")
     for note in report.made:
-        source = (DATA / "obsidian" / note.place).read_bytes()
+        source = (DATA / "obsidian" / note.shown).read_bytes()
         here = (root / note.path).read_bytes()
-        assert note.path == note.place
+        assert note.path == note.shown
         assert body_bytes(here) == body_bytes(source)
     bread = text_of(root, "Bread.md")
     assert "rating: 4.50\nwhen: 12:30\ncreated: 2024-05-06\n" in bread
@@ -252,7 +252,7 @@ def test_a_note_that_changed_in_its_source_is_told_of_and_not_doubled(
     write_note(source, "Three.md", "The third.\n")
     report = bring_in(ports, source)
     assert report.paths == ("notes/Three.md",)
-    decisions = {note.place: (note.decision, note.path) for note in report.there}
+    decisions = {note.shown: (note.decision, note.path) for note in report.there}
     assert decisions == {
         "One.md": ("changed", "notes/One.md"),
         "Renamed.md": ("there", "notes/Two.md"),
@@ -438,7 +438,7 @@ def test_a_text_that_is_here_is_told_and_left_out_where_that_is_wanted(
         "A text that nobody has written down anywhere before, see [[Cold dough]].\n",
     )
     left_out = bring_in(ports, source, unless_known=True, dry_run=True)
-    assert [(note.place, note.path) for note in left_out.there] == [
+    assert [(note.shown, note.path) for note in left_out.there] == [
         ("Cold dough.md", "mine/Rest.md"),
         ("New.md", "notes/New 2.md"),
     ]
@@ -503,7 +503,7 @@ def test_a_hostile_folder_is_bounded_and_reported(
     assert told["huge.md"] == "is larger than a note can be (2 MiB)"
     assert "a\\b.md" in told and "out" in told and "n (conflicted copy 2024).md" in told
     assert len(told) == 7
-    made = {note.place: note.path for note in report.made}
+    made = {note.shown: note.path for note in report.made}
     assert set(made) == {"good.md", "Good.md", "bomb.md", "deep.md", "CON.md", "latin.md"}
     assert len({path.casefold() for path in made.values()}) == len(made)
     assert (root / made["latin.md"]).read_bytes() == b"caf\xe9 [[good]]\n"
@@ -523,7 +523,7 @@ def test_names_that_windows_refuses_are_changed_and_links_follow(
     write_note(source, "Why?.md", "Because of [[aux]].\n")
     write_note(source, "a*b/Sub: one.md", "Below.\n")
     report = bring_in(ports, source)
-    made = {note.place: note.path for note in report.made}
+    made = {note.shown: note.path for note in report.made}
     assert made == {
         "aux.md": "notes/aux_.md",
         "Why?.md": "notes/Why.md",

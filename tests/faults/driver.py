@@ -77,7 +77,7 @@ def undo_last(root: Path) -> None:
 
 def import_folder(root: Path, source: str) -> None:
     ports = ports_of(root)
-    import_notes(ports, open_source(Path(source), "markdown", root), root)
+    import_notes(ports, open_source(Path(source), "markdown", root))
 
 
 def evolve(root: Path) -> None:

@@ -197,9 +197,7 @@ def test_an_import_keeps_twins_of_another_disk_apart(tmp_path: Path) -> None:
         '{"id": "4", "title": "Plán", "content": "four"}',
     ]
     (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    report = import_notes(
-        ports, open_source(tmp_path / "in.jsonl", None, ports.vault.root), ports.vault.root
-    )
+    report = import_notes(ports, open_source(tmp_path / "in.jsonl", None, ports.vault.root))
     assert len(report.made) == 4
     bodies = {ports.vault.read(note.path).raw.splitlines()[-1][:3] for note in report.made}
     assert bodies == {b"one", b"two", b"thr", b"fou"}

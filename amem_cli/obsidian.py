@@ -1,0 +1,255 @@
+"""What amem knows of a vault, in files that Obsidian reads without a plugin.
+
+A Base, a CSS snippet, and groups of its graph; Bases and snippets are as help.obsidian.md describes
+them, and the groups are searches by path.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amem_cli.data import table
+from amem_cli.errors import SettingsError, WriteConflict
+from amem_cli.system.files import is_link
+from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
+
+BASE = "amem.base"
+SNIPPET = "amem"
+FOLDER = ".obsidian"
+
+# How the files begin that amem may replace and remove.
+_MARK = "Written by `amem obsidian`, which replaces it; `amem obsidian --remove` removes it."
+# In a group's query this changes nothing, and tells amem its own groups.
+_GROUP = "path:/^(?:amem){0}(?:"
+_COLUMNS = ("file.name", "note.context", "note.tags", "file.mtime")
+_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+_UNSAFE_IN_CSS = re.compile(r'["\\\x00-\x1f\x7f]')
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the files show, by paths of notes.
+
+    Attributes:
+        linked: notes that amem linked lately.
+        waiting: notes that wait for amem, or for a decision.
+        orphans: notes without links.
+        superseded: notes that another one supersedes or contradicts, with the texts by which links
+            name them.
+        clusters: groups of closely linked notes by name, largest first.
+        links: the name of the property that holds amem's links.
+    """
+
+    linked: Sequence[str] = ()
+    waiting: Sequence[str] = ()
+    orphans: Sequence[str] = ()
+    superseded: Mapping[str, Collection[str]] = field(default_factory=dict)
+    clusters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    links: str = "links"
+
+
+def _base_text(shown: Shown) -> str:
+    """A Base with a view for each kind of note."""
+    import yaml
+
+    views = {
+        "Lately linked by amem": shown.linked,
+        "Waiting": shown.waiting,
+        "Orphans": shown.orphans,
+        "Superseded": list(shown.superseded),
+    }
+    document = {
+        "properties": {
+            "file.name": {"displayName": "Note"},
+            "note.context": {"displayName": "Context"},
+            "note.tags": {"displayName": "Tags"},
+            "file.mtime": {"displayName": "Changed"},
+        },
+        "views": [
+            {
+                "type": "table",
+                "name": name,
+                "filters": {"and": [f"{_texts(paths)}.contains(file.path)"]},
+                "order": list(_COLUMNS),
+                "sort": [{"property": "file.mtime", "direction": "DESC"}],
+            }
+            for name, paths in views.items()
+        ],
+    }
+    written = yaml.safe_dump(document, allow_unicode=True, sort_keys=False, width=10**9)
+    return f"# {_MARK}\n{written}"
+
+
+def _texts(paths: Iterable[str]) -> str:
+    """A list of texts in the language of Bases, which writes both as JSON does."""
+    return json.dumps(list(paths), ensure_ascii=False)
+
+
+def _snippet_text(shown: Shown) -> str:
+    """CSS that greys out superseded notes and links to them, and sets amem's property apart."""
+    key = _quoted(shown.links)
+    rules = [
+        f"/* {_MARK} */",
+        "/* Links that amem keeps, beside those that you write in the text. */",
+        f".metadata-property[data-property-key={key}] .multi-select-pill {{\n"
+        "  border: 1px dashed var(--text-faint);\n}",
+    ]
+    files = [f".nav-file-title[data-path={_quoted(path)}]" for path in shown.superseded]
+    names = dict.fromkeys(name for each in shown.superseded.values() for name in each)
+    links = [
+        selector
+        for name in names
+        for selector in (
+            f".internal-link[data-href={_quoted(name)}]",
+            f".internal-link[data-href^={_quoted(name + '#')}]",
+        )
+    ]
+    if files or links:
+        rules.append("/* Notes that another one supersedes or contradicts. */")
+        selectors = ",\n".join([*files, *links])
+        rules.append(
+            f"{selectors} {{\n  text-decoration: line-through;\n  color: var(--text-faint);\n}}"
+        )
+    return "\n".join(rules) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A string of CSS."""
+    return '"' + _UNSAFE_IN_CSS.sub(lambda found: f"\\{ord(found[0]):x} ", text) + '"'
+
+
+def _graph_groups(shown: Shown) -> list[dict[str, Any]]:
+    """A group of Obsidian's graph for each cluster, in the colours of amem's own drawings."""
+    colours: list[str] = table("pictures.toml")["clusters"]
+    return [
+        {"query": _query(paths), "color": {"a": 1, "rgb": int(colour.removeprefix("#"), 16)}}
+        for paths, colour in zip(shown.clusters.values(), colours, strict=False)
+    ]
+
+
+def _query(paths: Iterable[str]) -> str:
+    """A search for exactly these notes; a text in place of the expression would find parts."""
+    names = (_SPECIAL.sub(r"\\\g<0>", path) for path in paths)
+    return f"{_GROUP}{'|'.join(names)})$/"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Vault-relative paths of the files that were written or changed, and of those removed."""
+
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+def show_in_obsidian(root: Path, shown: Shown | None) -> Written:
+    """Write what is shown into the files of a vault's Obsidian; what is as wanted is left.
+
+    Args:
+        shown: None removes all that this function wrote, and nothing else.
+
+    Raises:
+        SettingsError: Obsidian has no settings here, a file is not amem's or not readable, or it
+            cannot be written; nothing was written in the first cases.
+    """
+    if not (root / FOLDER).is_dir():
+        hint = "Open the folder in Obsidian once: it makes its settings."
+        raise SettingsError(f"Obsidian has no settings in {root}", hint=hint)
+    groups = [] if shown is None else _graph_groups(shown)
+    snippets = [] if shown is None else [SNIPPET]
+
+    def color_groups(present: list[Any]) -> list[Any]:
+        return [*(each for each in present if not _is_own_group(each)), *groups]
+
+    def enabled_snippets(present: list[Any]) -> list[Any]:
+        return [*(each for each in present if each != SNIPPET), *snippets]
+
+    # What is in each file, and what has to be; empty for no file.
+    changes: dict[str, tuple[bytes, bytes]] = {}
+    for path, new in (
+        (BASE, "" if shown is None else _base_text(shown)),
+        (f"{FOLDER}/snippets/{SNIPPET}.css", "" if shown is None else _snippet_text(shown)),
+    ):
+        old = _read(root, path)
+        if old and _MARK.encode() not in old.partition(b"\n")[0]:
+            raise SettingsError(f"{path} is not amem's", hint="Give that file another name.")
+        changes[path] = old, new.encode("utf-8", "replace")
+    for path, key, change in (
+        (f"{FOLDER}/graph.json", "colorGroups", color_groups),
+        (f"{FOLDER}/appearance.json", "enabledCssSnippets", enabled_snippets),
+    ):
+        old = _read(root, path)
+        changes[path] = old, _with_list(path, old, key, change)
+    changes = {path: (old, new) for path, (old, new) in changes.items() if old != new}
+    for path, (former, wanted) in changes.items():
+        try:
+            _exchange(root, path, former, wanted)
+        except OSError as error:
+            raise write_failure(path, error) from None
+    return Written(
+        tuple(path for path, (_, new) in changes.items() if new),
+        tuple(path for path, (_, new) in changes.items() if not new),
+    )
+
+
+def _is_own_group(group: object) -> bool:
+    query = group.get("query") if isinstance(group, dict) else None
+    return isinstance(query, str) and query.startswith(_GROUP)
+
+
+def _read(root: Path, path: str) -> bytes:
+    """A file's content, empty without one; never through a link, which may lead anywhere."""
+    for part in (root / path, *(root / path).parents):
+        if part == root:
+            break
+        with suppress(FileNotFoundError):
+            if is_link(part.lstat()):
+                raise SettingsError(f"{part} is a link", hint="amem writes no file behind a link.")
+    try:
+        return (root / path).read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _with_list(path: str, raw: bytes, key: str, change: Callable[[list[Any]], list[Any]]) -> bytes:
+    """A JSON file with another list under a key; the bytes it has, if that changes nothing."""
+    try:
+        document = json.loads(raw) if raw.strip() else {}
+    except ValueError:
+        document = None
+    present = document.get(key) if isinstance(document, dict) else None
+    if document is None or not isinstance(present, (list, type(None))):
+        hint = "Correct it, or close Obsidian and delete it."
+        raise SettingsError(f"cannot read {path}", hint=hint)
+    wanted = change(present or [])
+    if wanted == (present or []):
+        return raw
+    changed = {**document, key: wanted}
+    if not wanted and present != wanted:
+        del changed[key]
+    # As Obsidian writes it.
+    return json.dumps(changed, ensure_ascii=False, indent=2).encode() if changed else b""
+
+
+def _exchange(root: Path, path: str, old: bytes, new: bytes) -> None:
+    file = root / path
+    if not new:
+        if file.read_bytes() != old:
+            raise WriteConflict(f"{path} was changed meanwhile")
+        file.unlink()
+        with suppress(OSError):
+            # The folder of snippets, if nothing else is in it.
+            (root / FOLDER / "snippets").rmdir()
+        return
+    file.parent.mkdir(exist_ok=True)
+    if old or file.exists():
+        replace_file(file, new, expected=sha256(old))
+    else:
+        create_file(file, new)

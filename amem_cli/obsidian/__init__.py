@@ -1,1 +1,0 @@
-"""What amem knows of a vault, in files that Obsidian reads without a plugin."""
