@@ -68,7 +68,7 @@ MAY_WRITE = {
     "exchange/export_folder.py": "the folder that the user named for an export",
     "models/command.py": "the temporary folder that a command works in",
     "models/download.py": "a model that is being fetched, in the user's data folder",
-    "git/repository.py": "git's own index for a commit of named paths",
+    "git/repository.py": "the message of a commit, in a temporary folder",
     "index/connection.py": "a temporary index where the vault's cannot be written",
     "index/file.py": "the index, which can always be made again",
     "journal/files.py": "appends to this machine's journal",
