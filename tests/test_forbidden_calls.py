@@ -86,7 +86,7 @@ MAY_WRITE = {
     "doctor/reading.py": "a temporary copy of the index, to look at without changing it",
     "vault/folder.py": "asks atomic_write, and removes what a killed write left",
     "vault/template.py": "the files of a new vault, where there are none",
-    "workspace/watch_lock.py": "what a watcher is doing, in the user's state folder",
+    "workspace/watch_lock.py": "a file in the user's state folder that asks a watcher to end",
     "cli/crash_reports.py": "the traceback of a fault, in the user's state folder",
     "cli/main.py": "streams that are closed go to the null device",
     "cli/demo.py": "the demonstration's own temporary folder",

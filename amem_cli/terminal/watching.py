@@ -117,8 +117,8 @@ def _written(outcome: Outcome) -> list[str]:
 def status_lines(status: WatchStatus, now: datetime) -> list[str]:
     """What a watcher does, for `amem watch --status`."""
     started = datetime.fromisoformat(status.started)
-    doing = f": {status.doing}" if status.doing else ""
-    reason = f": {status.reason}" if status.reason else ""
+    doing = f": {on_one_line(status.doing)}" if status.doing else ""
+    reason = f": {on_one_line(status.reason)}" if status.reason else ""
     lines = [
         f"{status.state}{doing}{reason}",
         f"{plural(status.notes, 'note')}, {status.pending:,} pending",

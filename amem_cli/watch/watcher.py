@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -37,6 +38,7 @@ SHARE_OF_CORES = 2
 # Others work on what is pending, too: it is counted so often, or less if that takes long.
 COUNT_SECONDS = 10.0
 COUNT_SHARE = 500.0
+STOP_CHECK_SECONDS = 0.5
 # How long an end that is overdue waits for a change to be written, to be told, and for the model.
 CHANGE_SECONDS = 1.0
 TELL_SECONDS = 0.2
@@ -89,11 +91,24 @@ class Watcher:
         lock = WatchLock(self._workspace.root, self._workspace.environment)
         self._status = lock.acquire()
         self._lock = lock
+        released = threading.Event()
+        threading.Thread(target=self._listen, args=(lock, released), daemon=True).start()
         try:
             yield
         finally:
+            released.set()
             self._lock = None
             lock.release()
+
+    def _listen(self, lock: WatchLock, released: threading.Event) -> None:
+        """Wait for `amem watch --stop`, which then counts as a signal to end."""
+        while not released.wait(STOP_CHECK_SECONDS):
+            if lock.stop_requested():
+                signal.raise_signal(signal.SIGTERM)
+                # The main thread handles it.
+                if self._watch is not None:
+                    self._watch.wake()
+                return
 
     def elsewhere(self) -> str:
         """The other machine that runs the memory process for this vault; empty if this one does."""
@@ -188,11 +203,8 @@ class Watcher:
             return reason
         from amem_cli.git.state import git_is_busy
 
-        if self._watch is not None:
-            if self._lock is not None and self._lock.stop_requested():
-                self._watch.stop()
-            if self._watch.vanished:
-                return "many notes are missing"
+        if self._watch is not None and self._watch.vanished:
+            return "many notes are missing"
         if self._workspace.settings.watch_on_battery == "pause" and on_battery():
             return "on battery"
         return git_is_busy(self._workspace.root)
