@@ -74,7 +74,6 @@ MAY_WRITE = {
     "journal/files.py": "appends to this machine's journal",
     "doctor/folders.py": "removes leftovers if the user says so",
     "models/llama_cpp_worker.py": "sends the noise of native code to the null device",
-    "watch/service.py": "the service that the user asked for, in the user's own folders",
     "exchange/source.py": "the folders of what an import or an export writes",
     "exchange/source_records.py": "a temporary copy of another program's database",
     "models/encoder_files.py": "what is known of an export, in the user's cache",

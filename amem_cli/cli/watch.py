@@ -1,4 +1,4 @@
-"""`amem watch`: run, ask, stop or install the watcher of a vault."""
+"""`amem watch`: run, ask or stop the watcher of a vault, or print its service."""
 
 from __future__ import annotations
 
@@ -39,8 +39,12 @@ def watch(
     ] = False,
     status: Annotated[bool, Option("--status", help="Show what the running watcher does.")] = False,
     stop: Annotated[bool, Option("--stop", help="Stop the running watcher.")] = False,
-    install: Annotated[bool, Option("--install", help="Start the watcher at every login.")] = False,
-    uninstall: Annotated[bool, Option("--uninstall", help="Undo --install.")] = False,
+    install: Annotated[
+        bool, Option("--install", help="Print a service that watches from every login on.")
+    ] = False,
+    uninstall: Annotated[
+        bool, Option("--uninstall", help="Print how to remove that service.")
+    ] = False,
     settle: Annotated[
         float | None,
         Option(
@@ -112,12 +116,20 @@ def _stop(session: Session) -> None:
 
 
 def _service(session: Session, *, install: bool) -> None:
-    from amem_cli.watch import service as login_service
+    """Print the service, or how it is removed, and what is left to do for a person."""
+    from amem_cli.watch.service import login_service
 
-    change = login_service.install if install else login_service.uninstall
-    result = change(session.root, dict(os.environ))
-    document = {**asdict(result), "file": str(result.file)}
-    session.output.result(document, "\n".join(result.notes))
+    service = login_service(session.root, os.environ)
+    session.output.result(
+        {**service._asdict(), "file": str(service.file)},
+        service.content.rstrip("\n") if install else "\n".join(service.disable),
+    )
+    if install and not session.output.as_json:
+        session.output.notice(
+            f"save this as {service.file}, then type:\n  "
+            + "\n  ".join(service.enable)
+            + f"\nwhat it does: amem watch --status; its log: {service.log}"
+        )
 
 
 def _once(session: Session, workspace: Workspace) -> None:
