@@ -64,7 +64,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "nobody is waited for",
     ),
     "system/processes.py": (
-        "/proc/self/ns/pid os.getuid os.kill os.killpg os.nice os.uname resource signal.SIGKILL"
+        "/proc/self/ns/pid os.getuid os.killpg os.nice os.uname resource signal.SIGKILL"
         " subprocess.BELOW_NORMAL_PRIORITY_CLASS subprocess.CREATE_NEW_PROCESS_GROUP",
         "psutil",
     ),

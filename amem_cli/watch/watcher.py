@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -320,25 +320,16 @@ def _state_after(status: WatchStatus, event: WatchEvent) -> dict[str, Any]:
     return quiet if ended and kind in ("noticed", "searchable", "settings") else {}
 
 
-def register(state_folder: Path, machine: str, now: datetime) -> bool:
-    """Record in `.amem` that this machine watches the vault; False if it was recorded already.
+def register(state_folder: Path, machine: str, now: datetime) -> None:
+    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet.
 
     Raises:
         SettingsError: it cannot be written.
     """
-    if not _NAME.fullmatch(machine):
-        raise SettingsError(
-            f"this machine's name {machine!r} cannot name a file",
-            hint="Delete the file `machine` in the user's state folder; a new name is made.",
-        )
     path = state_folder / _FOLDER / f"{machine}.json"
     if _since(path):
-        return False
-    moment, others = now.astimezone(timezone.utc), {since for since, _ in _known(state_folder)}
-    # One that is known already began earlier, if only by a part of this second.
-    while (since := moment.strftime(_SINCE)) in others:
-        moment += timedelta(seconds=1)
-    record = {"machine": machine, "since": since}
+        return
+    record = {"machine": machine, "since": now.astimezone(timezone.utc).strftime(_SINCE)}
     try:
         make_own_folder(path.parent)
         # A file that is not valid, as after a merge by hand, counts nowhere.
@@ -349,7 +340,6 @@ def register(state_folder: Path, machine: str, now: datetime) -> bool:
             f"cannot write {_FOLDER}/{path.name}: {error.strerror}",
             hint="Check .amem's permissions.",
         ) from None
-    return True
 
 
 def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
@@ -360,18 +350,11 @@ def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
     Args:
         setting: `first`: the one that has watched the vault for longest; `any`: each; or a name.
     """
-    if setting == "any":
-        return machine
     if setting != "first":
-        return setting
-    known = _known(state_folder)
-    return min(known)[1] if known else machine
-
-
-def _known(state_folder: Path) -> list[tuple[str, str]]:
-    """Since when each machine has watched the vault."""
+        return machine if setting == "any" else setting
     files = islice(own_files(state_folder / _FOLDER, "*.json"), _MOST_DEVICES)
-    return [(since, path.stem) for path in files if (since := _since(path))]
+    known = [(since, path.stem) for path in files if (since := _since(path))]
+    return min(known)[1] if known else machine
 
 
 def _since(path: Path) -> str:
