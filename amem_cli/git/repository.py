@@ -66,8 +66,6 @@ _SETTINGS = (
 )
 _OPTIONS = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
 _NAMED_IN_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
-# Some kinds of repository keep these where no file shows them.
-_REFS_IN_PROGRESS = {"CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
 
 _FILE_MODES = ("100644", "100755")
 _SUBMODULE_MODE = "160000"
@@ -243,11 +241,7 @@ def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
 
 def _refuse_unready(git: Git, git_dir: Path) -> None:
     """Refuse to commit while an operation is in progress or no branch is checked out."""
-    unfinished = unfinished_work(git_dir)
-    for name, what in _REFS_IN_PROGRESS.items():
-        if not unfinished and git("rev-parse", "-q", "--verify", name, success=(0, 1)):
-            unfinished = what
-    if unfinished:
+    if unfinished := unfinished_work(git_dir):
         raise GitError(f"{unfinished} is in progress")
     if not git("symbolic-ref", "-q", "HEAD", success=(0, 1)).startswith("refs/heads/"):
         raise GitError("no branch is checked out (detached HEAD)")

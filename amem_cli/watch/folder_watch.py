@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import warnings
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -71,7 +71,6 @@ class FolderWatch:
         self._has_failed = False
         # watchdog warns of a folder that comes back while the old one is still known to it.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
-        _require_handles()
         self._observer: Any = Observer()
         logging.getLogger(_WATCHDOG_LOG).addHandler(self._log)
         self._former_hook = threading.excepthook
@@ -238,13 +237,6 @@ def _has_dead_reader(owner: Any, name: str) -> bool:
     """Whether the thread has ended that reads the system's queue, which watchdog does not show."""
     reader = getattr(owner, name, None)
     return isinstance(reader, threading.Thread) and not reader.is_alive()
-
-
-def _require_handles() -> None:
-    """watchdog keeps the first of its handles for ever if it does not get them all."""
-    with ExitStack() as taken:
-        for _ in range(4):
-            taken.callback(os.close, os.open(os.devnull, os.O_RDONLY))
 
 
 def _identity(root: Path) -> tuple[int, int] | None:

@@ -666,20 +666,6 @@ def test_every_kind_of_repository(
     assert_sound(repo)
 
 
-def test_a_change_that_times_cannot_tell_is_still_seen(repo: TestRepository) -> None:
-    repo.git("config", "core.trustctime", "false")
-    index, note = repo.top / ".git/index", repo.top / "b.md"
-    moment = note.stat().st_mtime_ns - 10 * 10**9
-    os.utime(note, ns=(moment, moment))
-    repo.git("update-index", "--refresh")
-    repo.write("b.md", "sECond\n")
-    for path in (note, index):
-        os.utime(path, ns=(moment, moment))
-    repo.write("a.md", "changed\n")
-    commit(repo, "a.md")
-    assert repo.status() == [" M b.md"]
-
-
 def test_two_batches_follow_each_other(repo: TestRepository) -> None:
     for number in range(3):
         repo.write("a.md", f"{number}\n")
