@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -318,9 +318,10 @@ _ENTER_SCREEN = b"\x1b[?1049h\x1b[?25l"
 class WatchScreen:
     """Draws a board on a terminal's alternate screen when it or the terminal's size changed."""
 
-    def __init__(self, board: WatchBoard, color: bool | None) -> None:
+    def __init__(self, board: WatchBoard, color: bool | None, look: Callable[[], None]) -> None:
         self.board = board
         self._color = color
+        self._look = look
         self._changed = threading.Event()
         self._closed = False
         self._away = False
@@ -346,6 +347,14 @@ class WatchScreen:
                 self._closed = True
                 self.changed()
                 drawing.join()
+
+    def report(self, news: WatchEvent | None, status: WatchStatus) -> None:
+        """Show an event and the status after it."""
+        self.board.status = status
+        self._look()
+        if news is not None:
+            self.board.take(news, datetime.now())
+        self.changed()
 
     def changed(self) -> None:
         """Draw the board soon."""
