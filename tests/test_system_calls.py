@@ -69,8 +69,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "psutil",
     ),
     "system/signals.py": (
-        "os.getpgrp os.kill os.tcgetpgrp signal.SIGSTOP signal.SIGTSTP signal.SIG_BLOCK"
-        " signal.pthread_sigmask",
+        "os.kill signal.SIGSTOP signal.SIGTSTP signal.SIG_BLOCK signal.pthread_sigmask",
         "an interrupt at the very end is not refused; no job control",
     ),
     "system/command_lines.py": ("subprocess.list2cmdline", "shlex"),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
-from amem_cli.system.signals import in_foreground, on_suspension, suspend
+from amem_cli.system.signals import on_suspension, suspend
 from amem_cli.terminal.notes import suggestion_line
 from amem_cli.terminal.output import plural, rich_console
 from amem_cli.watch.worker import WatchEvent
@@ -365,19 +365,14 @@ class WatchScreen:
         _send(_LEAVE_SCREEN)
 
     def _suspend(self, number: int, frame: object) -> None:
-        """Ctrl-Z: show the shell's screen until the watcher is in the foreground again."""
+        """Ctrl-Z: show the shell's screen until the shell continues the watcher."""
         self._away = True
         self.leave()
         # This handler replaced SIGTSTP's default, which would have stopped the process.
         suspend()
-
-    def _is_back(self) -> bool:
-        # The shell's `bg` continues the process too, but leaves the terminal to the shell.
-        if self._away and in_foreground(sys.stdout.fileno()):
-            self._away = False
-            _send(_ENTER_SCREEN)
-            return True
-        return False
+        _send(_ENTER_SCREEN)
+        self._away = False
+        self.changed()
 
     def _draw(self, live: Live) -> None:
         drawn: object = None
@@ -385,11 +380,8 @@ class WatchScreen:
             changed = self._changed.wait(SIZE_CHECK_SECONDS)
             # Cleared before it draws, so that a change meanwhile gets another picture.
             self._changed.clear()
-            changed = self._is_back() or changed
-            if self._away:
-                continue
             state = (live.console.size, self.board.stopping)
-            if changed or state != drawn:
+            if not self._away and (changed or state != drawn):
                 drawn = state
                 # If the terminal is gone, SIGHUP ends the watcher.
                 with suppress(OSError):

@@ -134,13 +134,23 @@ class Watcher:
         from amem_cli.watch.loop import Watch
 
         workspace = self._workspace
+        work = BackgroundWork(
+            process=self._process,
+            resting=self.resting,
+            report=self._report,
+            finished=self._commit,
+            unload=lambda: workspace.models.close_model(),
+            monotonic=time.monotonic,
+            begin=lower_priority,
+            idle_seconds=workspace.settings.watch_idle_seconds,
+        )
         # The watch alone decides when a missing note is gone, not the memory process beside it.
         workspace.keep_missing = True
         self._watch = Watch(
             workspace.ports,
             lambda: FolderWatch(workspace.root),
             lambda: workspace.embedding_encoder,
-            self._work() if evolves else None,
+            work if evolves else None,
             self._report,
             time.monotonic,
             self._end_reason,
@@ -173,18 +183,6 @@ class Watcher:
             thread.start()
             thread.join(seconds)
         leave()
-
-    def _work(self) -> BackgroundWork:
-        return BackgroundWork(
-            process=self._process,
-            resting=self.resting,
-            report=self._report,
-            finished=self._commit,
-            unload=lambda: self._workspace.models.close_model(),
-            monotonic=time.monotonic,
-            begin=lower_priority,
-            idle_seconds=self._workspace.settings.watch_idle_seconds,
-        )
 
     def _process(self) -> MemoryProcess:
         if self._has_new_settings:
