@@ -56,6 +56,7 @@ class Picture:
             self.dirty.hint(path, time.monotonic())
         if lost:
             self.dirty.rescan(time.monotonic())
+            self.is_whole()
         return hints
 
     def look(self) -> None:
@@ -82,6 +83,13 @@ class Picture:
                 return True
             self.watch.wait(0.02)
         return False
+
+    def is_whole(self) -> bool:
+        """Whether all is watched; if not, it is from now on."""
+        whole = not (self.watch.is_outdated() or self.watch.trouble())
+        if not whole:
+            self.renew()
+        return whole
 
     def renew(self) -> None:
         """Watch anew, as after trouble."""
@@ -144,7 +152,7 @@ def test_a_new_top_folder_is_watched_with_what_is_in_it_already(picture: Picture
     assert picture.becomes_true()
 
     assert "a/b/c/d/second.md" in picture.hinted
-    assert picture.until(lambda: picture.watch.trouble() == "")
+    assert picture.until(picture.is_whole)
 
 
 @pytest.mark.parametrize("place", ["made", "notes/creation_date"])
@@ -187,7 +195,7 @@ def test_a_renamed_folder_is_followed(picture: Picture, old: str, new: str) -> N
     write_note(picture.root, f"{new}/later.md", "x\n")
     assert picture.until(lambda: f"{new}/later.md" in picture.hinted)
     assert picture.becomes_true()
-    assert picture.until(lambda: picture.watch.trouble() == "")
+    assert picture.until(picture.is_whole)
 
 
 @pytest.mark.parametrize("folder", ["notes", "notes/deep"])
@@ -219,7 +227,7 @@ def test_a_folder_that_is_deleted_and_made_again_is_watched(picture: Picture, fo
     picture.settle()
     write_note(picture.root, f"{folder}/later.md", "x\n")
     assert picture.until(lambda: f"{folder}/later.md" in picture.hinted)
-    assert picture.until(lambda: picture.watch.trouble() == "")
+    assert picture.until(picture.is_whole)
 
 
 def test_a_watch_that_ends_by_itself_is_told_and_can_be_made_anew(
@@ -235,11 +243,10 @@ def test_a_watch_that_ends_by_itself_is_told_and_can_be_made_anew(
 
     ended = "watching ended unexpectedly"
     assert picture.until(lambda: picture.watch.trouble() == ended or picture.becomes_true())
-    if picture.watch.trouble() == ended:
-        picture.renew()
+    picture.is_whole()
     assert picture.becomes_true()
     picture.settle()
-    assert picture.until(lambda: picture.watch.trouble() == "")
+    assert picture.until(picture.is_whole)
 
 
 def test_swapped_top_folders_are_both_watched(picture: Picture) -> None:
@@ -318,13 +325,13 @@ def test_a_journal_that_comes_from_elsewhere_is_hinted_at(picture: Picture) -> N
 def test_a_journal_folder_that_was_taken_away_is_watched_again(picture: Picture) -> None:
     shutil.rmtree(picture.root / ".amem/journal")
     (picture.root / ".amem/journal").mkdir()
-    assert picture.until(lambda: picture.watch.trouble() == "")
+    assert picture.until(picture.is_whole)
 
     assert picture.until(lambda: _hinted_after_a_line(picture))
 
 
 def _hinted_after_a_line(picture: Picture) -> bool:
-    picture.watch.trouble()
+    picture.is_whole()
     picture.hinted.clear()
     write_note(picture.root, ".amem/journal/2026-01-other.jsonl", f"{time.monotonic()}\n")
     return picture.until(lambda: ".amem/journal" in picture.hinted)
@@ -341,7 +348,7 @@ def test_a_journal_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     picture.passes_a_mark()
 
     assert picture.hinted == set()
-    assert picture.until(lambda: picture.watch.trouble() == "")
+    assert picture.until(picture.is_whole)
     picture.watch.close()
 
 
@@ -354,7 +361,7 @@ def test_linked_folders_are_not_followed(picture: Picture, tmp_path: Path) -> No
     picture.passes_a_mark()
 
     assert picture.hinted == set()
-    assert picture.until(lambda: picture.watch.trouble() == "")
+    assert picture.until(picture.is_whole)
 
 
 def test_a_vault_that_is_reached_through_a_link_is_watched(tmp_path: Path) -> None:
@@ -420,6 +427,8 @@ for line in sys.stdin:
     while not lost and time.monotonic() < deadline:
         watch.wait(0.05)
         lost = watch.take()[1]
+    watch.close()
+    watch = FolderWatch(Path(sys.argv[1]))
     print(lost, flush=True)
     sys.stdin.readline()
     later, deadline = False, time.monotonic() + PATIENCE
