@@ -20,9 +20,8 @@ from amem_cli.git.state import unfinished_work
 from amem_cli.system.command_lines import find_program
 
 SECONDS = 30.0
-# Somebody else's git may hold the index for a moment.
-LOCK_CHECKS = 3
-LOCK_SECONDS = 0.15
+ATTEMPTS = 3
+PAUSE_SECONDS = 0.15
 GRACE_SECONDS = 2.0
 
 # These name the user and their settings. Every other variable of git's is dropped: inside a hook,
@@ -245,12 +244,6 @@ def _refuse_unready(git: Git, git_dir: Path) -> None:
         raise GitError(f"{unfinished} is in progress")
     if not git("symbolic-ref", "-q", "HEAD", success=(0, 1)).startswith("refs/heads/"):
         raise GitError("no branch is checked out (detached HEAD)")
-    lock = git_dir / "index.lock"
-    for _ in range(LOCK_CHECKS):
-        if not os.path.lexists(lock):
-            return
-        time.sleep(LOCK_SECONDS)
-    raise GitError(f"another git command is at work, or one was killed ({lock})")
 
 
 def _without_filters(git: Git) -> Git:
@@ -365,16 +358,31 @@ def _commit(git: Git, choice: _Choice, message: str) -> str:
         try:
             if new:
                 # Git commits by name only what it knows.
-                git("add", "--intent-to-add", *_NAMED_IN_INPUT, stdin=new)
+                _locking(git, "add", "--intent-to-add", *_NAMED_IN_INPUT, stdin=new)
             stdin = _joined((*choice.known, *choice.new))
-            git("commit", *words, "-F", str(text), *_NAMED_IN_INPUT, stdin=stdin)
+            _locking(git, "commit", *words, "-F", str(text), *_NAMED_IN_INPUT, stdin=stdin)
         except BaseException:
             git = replace(git, deadline=time.monotonic() + GRACE_SECONDS)
             if new:
                 with contextlib.suppress(GitError):
-                    git("update-index", "--force-remove", "-z", "--stdin", stdin=new)
+                    _locking(git, "update-index", "--force-remove", "-z", "--stdin", stdin=new)
             raise
     return git("rev-parse", "HEAD").strip()
+
+
+def _locking(git: Git, *words: str, stdin: bytes) -> None:
+    """Run a command that locks the index, which somebody else's git may hold for a moment."""
+    reason = ""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            git(*words, stdin=stdin)
+            return
+        except GitError as error:
+            reason = str(error)
+            if "index.lock" not in reason:
+                raise
+        time.sleep(PAUSE_SECONDS * attempt)
+    raise GitError(f"another git command is at work, or one was killed ({reason})")
 
 
 def _joined(names: Iterable[str]) -> bytes:

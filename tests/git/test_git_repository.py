@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -415,6 +416,18 @@ def test_a_lock_that_somebody_holds_is_respected(repo: TestRepository) -> None:
     assert lock.exists()
     lock.unlink()
     assert (repo.head(), repo.status()) == (before, [" M a.md"])
+
+
+def test_a_lock_that_is_held_for_a_moment_is_waited_for(repo: TestRepository) -> None:
+    lock = repo.write(".git/index.lock", "")
+    repo.write("a.md", "changed\n")
+    repo.write("new.md", "new\n")
+    timer = threading.Timer(0.2, lock.unlink)
+    timer.start()
+    commit(repo, "a.md", "new.md")
+    timer.join()
+    assert repo.changed() == {"a.md": "M", "new.md": "A"}
+    assert repo.status() == []
 
 
 def test_a_branch_that_cannot_be_moved_leaves_the_index(repo: TestRepository) -> None:
