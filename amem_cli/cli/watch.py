@@ -1,4 +1,4 @@
-"""`amem watch`: run, ask, stop or install the watcher of a vault."""
+"""`amem watch`: run, ask or stop the watcher of a vault, or print its service."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -21,8 +21,10 @@ from amem_cli.system.signals import ENDING
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
+    from amem_cli.terminal.output import Output
+    from amem_cli.terminal.watching import WatchScreen
     from amem_cli.watch.loop import Watch
-    from amem_cli.watch.watcher import Report, Watcher
+    from amem_cli.watch.watcher import Watcher
     from amem_cli.watch.worker import WatchEvent
     from amem_cli.workspace.watch_lock import WatchStatus
     from amem_cli.workspace.workspace import Workspace
@@ -39,8 +41,12 @@ def watch(
     ] = False,
     status: Annotated[bool, Option("--status", help="Show what the running watcher does.")] = False,
     stop: Annotated[bool, Option("--stop", help="Stop the running watcher.")] = False,
-    install: Annotated[bool, Option("--install", help="Start the watcher at every login.")] = False,
-    uninstall: Annotated[bool, Option("--uninstall", help="Undo --install.")] = False,
+    install: Annotated[
+        bool, Option("--install", help="Print a service that watches from every login on.")
+    ] = False,
+    uninstall: Annotated[
+        bool, Option("--uninstall", help="Print how to remove that service.")
+    ] = False,
     settle: Annotated[
         float | None,
         Option(
@@ -112,12 +118,20 @@ def _stop(session: Session) -> None:
 
 
 def _service(session: Session, *, install: bool) -> None:
-    from amem_cli.watch import service as login_service
+    """Print the service, or how it is removed, and what is left to do for a person."""
+    from amem_cli.watch.service import login_service
 
-    change = login_service.install if install else login_service.uninstall
-    result = change(session.root, dict(os.environ))
-    document = {**asdict(result), "file": str(result.file)}
-    session.output.result(document, "\n".join(result.notes))
+    service = login_service(session.root, os.environ)
+    session.output.result(
+        {**service._asdict(), "file": str(service.file)},
+        service.content.rstrip("\n") if install else "\n".join(service.disable),
+    )
+    if install and not session.output.as_json:
+        session.output.notice(
+            f"save this as {service.file}, then type:\n  "
+            + "\n  ".join(service.enable)
+            + f"\nwhat it does: amem watch --status; its log: {service.log}"
+        )
 
 
 def _once(session: Session, workspace: Workspace) -> None:
@@ -187,115 +201,95 @@ def _watch(session: Session, workspace: Workspace) -> None:
     from amem_cli.watch.watcher import Watcher
 
     output = session.output
-    with _reporter(session, workspace) as reporter:
-        watcher = Watcher(workspace, reporter.report)
-        with watcher.held():
-            elsewhere = _elsewhere(watcher)
-            if elsewhere:
-                output.notice(elsewhere)
-            try:
-                watcher.run(
-                    lambda watch: _stop_on_signals(watch, reporter),
-                    lambda: _leave(reporter),
-                    evolves=not elsewhere,
-                )
-            except AmemError as error:
-                if not output.as_json:
-                    raise
-                # As one line, like everything printed before.
-                output.error(error)
-                raise typer.Exit(error.exit_code) from None
-
-
-class _Reporter(NamedTuple):
-    """Gets a watcher's events, and in signal handlers the first and the second wish to end."""
-
-    report: Report
-    stopping: Callable[[], None] = lambda: None
-    leave: Callable[[], None] | None = None
-
-
-@contextlib.contextmanager
-def _reporter(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
-    """JSON lines, a screen on a terminal, or plain lines."""
-    from amem_cli.terminal.watching import news_document, news_lines
-
-    output = session.output
-
-    def lines(news: WatchEvent | None, status: WatchStatus) -> None:
-        if news is None:
-            return
-        now = datetime.now().astimezone()
-        if output.as_json:
-            output.json_line(news_document(news, now))
-        else:
-            for line, _ in news_lines(news):
-                output.plain(f"{now:%H:%M:%S}  {line}")
-        # A program that reads the pipe would otherwise get events only when the buffer is full.
-        sys.stdout.flush()
-
-    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
-    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
-    if sys.stdout.isatty() and not (dumb or output.as_json or output.quiet):
-        with _screen(session, workspace) as reporter:
-            yield reporter
-    else:
+    with contextlib.ExitStack() as shown:
+        screen = _screen(session, workspace, shown) if _has_screen(output) else None
         # An indented document, such as an error, would break the lines.
         output.in_lines = output.as_json
-        yield _Reporter(lines)
+        watcher = Watcher(workspace, screen.report if screen else partial(_report, output))
+        shown.enter_context(watcher.held())
+        elsewhere = _elsewhere(watcher)
+        if elsewhere:
+            output.notice(elsewhere)
+        try:
+            watcher.run(
+                lambda watch: _stop_on_signals(watch, screen),
+                lambda: _leave(screen),
+                evolves=not elsewhere,
+            )
+        except AmemError as error:
+            if not output.as_json:
+                raise
+            # As one line, like everything printed before.
+            output.error(error)
+            raise typer.Exit(error.exit_code) from None
 
 
-@contextlib.contextmanager
-def _screen(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
+def _report(output: Output, news: WatchEvent | None, status: WatchStatus) -> None:
+    """Tell an event as a line of JSON, or as plain lines."""
+    from amem_cli.terminal.watching import news_document, news_lines
+
+    if news is None:
+        return
+    now = datetime.now().astimezone()
+    if output.as_json:
+        output.json_line(news_document(news, now))
+    else:
+        for line, _ in news_lines(news):
+            output.plain(f"{now:%H:%M:%S}  {line}")
+    # A program that reads the pipe would otherwise get events only when the buffer is full.
+    sys.stdout.flush()
+
+
+def _has_screen(output: Output) -> bool:
+    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
+    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
+    return sys.stdout.isatty() and not (dumb or output.as_json or output.quiet)
+
+
+def _screen(session: Session, workspace: Workspace, shown: contextlib.ExitStack) -> WatchScreen:
     from amem_cli.terminal.watching import WatchBoard, WatchScreen, at_home, summary
     from amem_cli.workspace.watch_lock import WatchStatus
 
     started = datetime.now().astimezone()
     board = WatchBoard(at_home(workspace.root), WatchStatus(os.getpid(), "", started.isoformat()))
-    screen = WatchScreen(board, session.output.color)
 
-    def report(news: WatchEvent | None, status: WatchStatus) -> None:
+    def look() -> None:
         settings = workspace.settings
         without = settings.llm_backend == "none"
-        board.status = status
         board.model = (
             "no language model" if without else Path(settings.llm_model).name or "bundled model"
         )
         board.settle = settings.evolution_settle_seconds
         board.queue = [note.path for note in workspace.index.queue.pending()[:QUEUE_SHOWN]]
-        if news is not None:
-            board.take(news, datetime.now())
-        screen.changed()
 
-    def stopping() -> None:
-        board.stopping = True
-
-    try:
-        with screen.shown():
-            yield _Reporter(report, stopping, screen.leave)
-    finally:
-        # The terminal drops the screen's content at its end; only this stays.
-        session.output.plain(summary(board, datetime.now().astimezone() - started))
+    # The terminal drops the screen's content at its end; only this stays.
+    shown.callback(
+        lambda: session.output.plain(summary(board, datetime.now().astimezone() - started))
+    )
+    screen = WatchScreen(board, session.output.color, look)
+    shown.enter_context(screen.shown())
+    return screen
 
 
-def _leave(reporter: _Reporter) -> None:
+def _leave(screen: WatchScreen | None) -> None:
     """End the process as if all were done; called beside threads that do not end."""
-    if reporter.leave is not None:
-        reporter.leave()
+    if screen is not None:
+        screen.leave()
     os._exit(0)
 
 
-def _stop_on_signals(watch: Watch, reporter: _Reporter) -> None:
+def _stop_on_signals(watch: Watch, screen: WatchScreen | None) -> None:
     """End the watch after the current note on a first signal, at once on a second."""
 
     def end(number: int, frame: object) -> None:
-        signal.signal(number, at_once if reporter.leave else signal.SIG_DFL)
-        reporter.stopping()
+        signal.signal(number, at_once)
+        if screen is not None:
+            screen.board.stopping = True
         watch.stop()
 
     def at_once(number: int, frame: object) -> None:
-        if reporter.leave is not None:
-            reporter.leave()
+        if screen is not None:
+            screen.leave()
         # By the signal itself, so that the shell sees why the process ended.
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

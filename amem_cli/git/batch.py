@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,8 +27,6 @@ TRAILER = "Amem-Event"
 # Events of a person's own commands, and those that only do bookkeeping.
 _PERSONAL = frozenset({"add", "edit", "move", "remove", "merge"})
 _BOOKKEEPING = frozenset({"baseline", "release"})
-# Unicode categories by which a note could forge lines of the message or hide text in it.
-_INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 
 class CommitBatch:
@@ -174,11 +171,12 @@ def commit_message(events: Sequence[Event], *, left_out: Collection[str] = ()) -
 
 
 def one_line(text: str, limit: int) -> str:
-    """Text of a note or a model as one line of visible characters, cut if it is too long."""
+    """Text of a note or a model as one line of visible characters, cut if it is too long.
+
+    With others, a note could forge lines of the message or hide text in it.
+    """
     # A text may be megabytes long, so it is cut before it is cleaned.
-    chars = (
-        " " if unicodedata.category(char) in _INVISIBLE else char for char in text[: 4 * limit]
-    )
+    chars = (char if char.isprintable() else " " for char in text[: 4 * limit])
     line = " ".join("".join(chars).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
@@ -256,21 +254,22 @@ def _summary(events: Sequence[Event], *, one: bool) -> str:
     followed = sum(map(follows_a_note, events))
     events = [event for event in events if not follows_a_note(event)]
     links = sum(len(event.links) for event in events)
-    linked = f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
     described = any(event.kind == "construct" for event in events)
-    state = ("described" if described else "processed") if one else ""
+    first = ("described" if described else "processed") if one else ""
+    if links:
+        first = f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
     unlinked = sum(event.kind == "link" and not event.links for event in events)
     evolved = len({event.path for event in events if event.kind == "evolve"})
     rejected = sum(event.kind == "reject" for event in events)
     parts = (
-        linked if links else state,
-        f"{_count(unlinked, 'note')} unlinked" if unlinked else "",
-        f"{_count(evolved, 'note')} evolved" if evolved else "",
-        f"{_count(rejected, 'proposal')} rejected" if rejected else "",
-        f"links of {_count(followed, 'note')} follow a rename" if followed else "",
+        first,
+        unlinked and f"{_count(unlinked, 'note')} unlinked",
+        evolved and f"{_count(evolved, 'note')} evolved",
+        rejected and f"{_count(rejected, 'proposal')} rejected",
+        followed and f"links of {_count(followed, 'note')} follow a rename",
     )
-    return ", ".join(filter(None, parts)) or "nothing to change"
+    return ", ".join(str(part) for part in parts if part) or "nothing to change"
 
 
 def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+    return f"{number} {word}{'s' * (number != 1)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
-from amem_cli.git.process import Git, GitError, open_git
+from amem_cli.git.repository import Git, GitError, open_git
 from amem_cli.git.state import common_folder, git_folder, read_name, work_tree
 
 SECONDS = 30.0

@@ -1,44 +1,157 @@
-"""Commits named files of a vault without touching the user's own work in the repository.
+"""Commits named files of a vault, and leaves the rest of the user's work in the repository alone.
 
-The commit is built with git's plumbing commands on indexes in a temporary folder. Only at the end,
-under git's own lock of the index, the branch moves if it has not moved meanwhile, and the user's
-index is replaced if it has not changed meanwhile. So no step is ever visible half done, and no
-hook, filter, signature or program of the repository is run.
+Git itself commits the files (`git commit --only`), so what the user has staged of others stays
+staged. No hook, filter, signature or program that the repository brings along is run.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from amem_cli.git.process import Git, GitError, open_git
 from amem_cli.git.state import unfinished_work
-from amem_cli.system.files import move_over
-from amem_cli.system.signals import held
+from amem_cli.system.command_lines import find_program
 
 SECONDS = 30.0
 ATTEMPTS = 3
 PAUSE_SECONDS = 0.15
-_OWN_NAME, _OWN_ADDRESS = "amem", "amem@localhost"
-# Some kinds of repository keep these where no file shows them.
-_REFS_IN_PROGRESS = {"CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
+GRACE_SECONDS = 2.0
 
-FILE_MODES = ("100644", "100755")
-GONE = "000000"
+# These name the user and their settings. Every other variable of git's is dropped: inside a hook,
+# they lead to the repository and the index of the commit in progress.
+_PASSED_VARIABLES = frozenset(
+    {
+        "GIT_AUTHOR_EMAIL",
+        "GIT_AUTHOR_NAME",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_COMMITTER_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+        "GIT_EXEC_PATH",
+    }
+)
+_OWN_VARIABLES = {
+    "GIT_ALLOW_PROTOCOL": "none",  # a partial clone must not fetch what it lacks
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_OWN_IDENTITY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "amem"), ("EMAIL", "amem@localhost"))
+}
+# These override the repository's own settings, which may name programs to run.
+_SETTINGS = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.safecrlf=false",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "i18n.commitEncoding=UTF-8",
+    "maintenance.auto=false",
+)
+_OPTIONS = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
+_NAMED_IN_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
+
+_FILE_MODES = ("100644", "100755")
 _SUBMODULE_MODE = "160000"
 NESTED = "it lies in a repository of its own"
 ODD_FILE = "it is not a regular file"
 TAKEN = "a file or folder of this name is in the way"
 
 Describe = Callable[[frozenset[str]], str]
+
+
+class GitError(Exception):
+    """Git failed; the message is git's own, one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Git in one folder; a call still running at `deadline` (by `time.monotonic`) is ended."""
+
+    program: str
+    folder: Path
+    variables: Mapping[str, str]
+    deadline: float
+
+    def with_variables(self, **variables: str) -> Git:
+        """The same git with more variables."""
+        return replace(self, variables={**self.variables, **variables})
+
+    def __call__(self, *words: str, stdin: bytes = b"", success: Collection[int] = (0,)) -> str:
+        """Run one command; returns its standard output.
+
+        Raises `GitError` if it took too long, or its exit status is none of `success`.
+        """
+        try:
+            process = subprocess.Popen(
+                [self.program, *_OPTIONS, *words],
+                cwd=self.folder,
+                env=dict(self.variables),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        except OSError as error:
+            raise GitError(f"git cannot be run: {error.strerror}") from error
+        try:
+            left = max(self.deadline - time.monotonic(), 0.0)
+            out, err = process.communicate(stdin, timeout=left)
+        except subprocess.TimeoutExpired:
+            raise GitError("git took too long") from None
+        finally:
+            # On Ctrl+C too: git must not go on alone.
+            if process.returncode is None:
+                _end(process)
+        if process.returncode not in success:
+            raise GitError(_message(err) or f"git {words[0]} failed")
+        return os.fsdecode(out)
+
+
+def open_git(folder: Path, environment: Mapping[str, str], *, seconds: float) -> Git:
+    """Git for calls in a folder, which together may take `seconds`."""
+    program = find_program("git", environment.get("PATH"))
+    # A program that a shared folder brings along is not the user's git.
+    if program is None or Path(program).absolute().is_relative_to(folder):
+        raise GitError("git is not installed")
+    variables = {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith("GIT_") or name in _PASSED_VARIABLES
+    }
+    deadline = time.monotonic() + seconds
+    return Git(str(Path(program).absolute()), folder, {**variables, **_OWN_VARIABLES}, deadline)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End git in a way that lets it remove its lock files."""
+    process.terminate()
+    try:
+        process.communicate(timeout=GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
+def _message(err: bytes) -> str:
+    """The line of git's standard error that names the error."""
+    lines = [line.strip() for line in os.fsdecode(err).splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    return (errors or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +167,6 @@ class CommitReport:
     commit: str = ""
     skipped: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
-
-
-class _Vault(NamedTuple):
-    """Where a vault is in its repository.
-
-    The `prefix` is its path in the work tree `top`, with `/` at the end, or empty.
-    """
-
-    git_dir: Path
-    top: Path
-    prefix: str
-
-
-class _Disturbed(GitError):
-    """Another process was working in the repository; another attempt may succeed."""
 
 
 def commit_files(
@@ -96,24 +194,27 @@ def commit_files(
         return CommitReport()
     try:
         git = open_git(root, environment, seconds=seconds)
-        vault = _locate(git)
-        if vault is None:
+        place = _locate(git)
+        if place is None:
             return CommitReport()
-        _refuse_inside_git(vault.git_dir, environment)
-        git = replace(git, folder=vault.top)
-        for attempt in range(1, ATTEMPTS):
-            with contextlib.suppress(_Disturbed):
-                return _attempt(git, vault, paths, describe)
-            time.sleep(PAUSE_SECONDS * attempt)
-        return _attempt(git, vault, paths, describe)
+        git_dir, top, prefix = place
+        _refuse_inside_git(git_dir, environment)
+        _refuse_unready(git, git_dir)
+        git = _without_filters(replace(git, folder=top))
+        choice = _Choice(git, top, prefix, paths)
+        left_out = {path[len(prefix) :]: why for path, why in choice.left_out.items()}
+        changed = frozenset(path[len(prefix) :] for path in (*choice.known, *choice.new))
+        message = describe(changed) if changed else ""
+        commit = _commit(git, choice, message) if message else ""
+        return CommitReport(commit, left_out=left_out)
     except GitError as error:
         return CommitReport(skipped=str(error))
     except OSError as error:
         return CommitReport(skipped=f"{error.strerror or error}")
 
 
-def _locate(git: Git) -> _Vault | None:
-    """Where the vault is in its repository; None if git finds none."""
+def _locate(git: Git) -> tuple[Path, Path, str] | None:
+    """Git's own folder, the work tree, and the path in it to the vault; None if git finds none."""
     wanted = ("--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel", "--show-prefix")
     try:
         lines = git("rev-parse", *wanted).split("\n")
@@ -123,7 +224,7 @@ def _locate(git: Git) -> _Vault | None:
         raise
     if len(lines) != 5 or lines[0] != "true":
         raise GitError("the vault is not in the work tree of its repository")
-    return _Vault(Path(lines[1]), Path(lines[2]), lines[3])
+    return Path(lines[1]), Path(lines[2]), lines[3]
 
 
 def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
@@ -137,267 +238,151 @@ def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
         raise GitError("amem was started by a git command in this repository, as by a hook")
 
 
-def _attempt(git: Git, vault: _Vault, paths: Sequence[str], describe: Describe) -> CommitReport:
-    index = _UserIndex(vault.git_dir / "index")
-    _refuse_unready(git, vault.git_dir)
-    index.refuse_locked()
-    head = git("rev-parse", "-q", "--verify", "HEAD^{commit}", success=(0, 1)).strip()
-    # The first commit of all is compared with the empty tree.
-    base = head or git("hash-object", "-t", "tree", "--stdin").strip()
-    with tempfile.TemporaryDirectory(prefix="amem-git-") as folder:
-        copy = Path(folder) / "index"
-        index.copy_to(copy)
-        git = git.without_filters(_filter_drivers(git))
-        theirs = git.with_variables(GIT_INDEX_FILE=str(copy))
-        ours = git.with_variables(GIT_INDEX_FILE=str(Path(folder) / "commit"))
-        selection = _Selection(theirs, vault, base, (vault.prefix + path for path in paths))
-        cut = len(vault.prefix)
-        left_out = {name[cut:]: reason for name, reason in selection.left_out.items()}
-        changes = _stage(ours, base, selection.chosen)
-        message = describe(frozenset(name[cut:] for name in changes)) if changes else ""
-        if not message:
-            return CommitReport(left_out=left_out)
-        _update_entries(theirs, changes)
-        git, commit = _write_commit(ours, head, message)
-        with index.locked(copy) as replace_index:
-            _refuse_unready(git, vault.git_dir)
-            reason = f"commit (amem): {message.splitlines()[0]}"
-            # The old value makes git refuse if the branch has moved meanwhile.
-            try:
-                git("update-ref", "-m", reason, "HEAD", commit, head or "0" * len(commit))
-            except GitError as error:
-                raise _Disturbed(str(error)) from None
-            try:
-                replace_index()
-            except OSError:
-                git("update-ref", *(("HEAD", head, commit) if head else ("-d", "HEAD", commit)))
-                raise
-    return CommitReport(commit, left_out=left_out)
-
-
 def _refuse_unready(git: Git, git_dir: Path) -> None:
     """Refuse to commit while an operation is in progress or no branch is checked out."""
-    unfinished = unfinished_work(git_dir)
-    for name, what in _REFS_IN_PROGRESS.items():
-        if not unfinished and git("rev-parse", "-q", "--verify", name, success=(0, 1)):
-            unfinished = what
-    if unfinished:
+    if unfinished := unfinished_work(git_dir):
         raise GitError(f"{unfinished} is in progress")
     if not git("symbolic-ref", "-q", "HEAD", success=(0, 1)).startswith("refs/heads/"):
         raise GitError("no branch is checked out (detached HEAD)")
 
 
-def _filter_drivers(git: Git) -> list[str]:
-    """Names of all filter drivers that are configured, so that they can be switched off."""
+def _without_filters(git: Git) -> Git:
+    """The same git, in which no filter driver that is configured does anything."""
     driver = r"^filter\..*\.(clean|process|smudge)$"
     keys = _split(git("config", "-z", "--name-only", "--get-regexp", driver, success=(0, 1)))
-    return list(dict.fromkeys(key.removeprefix("filter.").rpartition(".")[0] for key in keys))
+    drivers = dict.fromkeys(key.rpartition(".")[0] for key in keys)
+    off = {"clean": "", "process": "", "smudge": "", "required": "false"}
+    settings = [(f"{name}.{key}", off[key]) for name in drivers for key in off]
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return git.with_variables(**variables)
 
 
-def _stage(git: Git, base: str, chosen: Sequence[str]) -> dict[str, _IndexChange]:
-    """Fill an index with a tree and the files as they are on disk; returns the differences.
-
-    Git reads the files itself, so that line endings, encodings and modes are as with `git add`.
-    """
-    if not chosen:
-        return {}
-    git("read-tree", base)
-    git("update-index", "-z", "--add", "--remove", "--stdin", stdin=_joined(chosen))
-    changes = _read_changes(git, base)
-    regular = all(change.mode in (*FILE_MODES, GONE) for change in changes.values())
-    if not (changes.keys() <= set(chosen) and regular):
-        raise _Disturbed("files changed their kind meanwhile")
-    return changes
-
-
-def _update_entries(git: Git, changes: Mapping[str, _IndexChange]) -> None:
-    """Update the copy of the user's index to the commit, in these entries alone."""
-    lines = [f"{each.mode} {each.oid}\t{name}" for name, each in changes.items()]
-    git("update-index", "-z", "--index-info", stdin=_joined(lines))
-    present = _joined(name for name, each in changes.items() if each.mode != GONE)
-    if present:
-        # This only spares the user's next `git status` reading these files.
-        words = ("add", "--refresh", "--pathspec-from-file=-", "--pathspec-file-nul")
-        with contextlib.suppress(GitError):
-            git(*words, stdin=present)
-
-
-def _write_commit(git: Git, head: str, message: str) -> tuple[Git, str]:
-    """Write the commit as the user, or as amem if git does not know who that is.
-
-    Returns git with that name, and the commit's id.
-    """
-    # A partial clone lacks objects, and must not fetch them for this.
-    tree = git("write-tree", "--missing-ok").strip()
-    words = ("commit-tree", "--no-gpg-sign", *(("-p", head) if head else ()), "-F", "-", tree)
-    text = message.encode("utf-8", "replace").replace(b"\0", b"")
-    # Without this setting git would invent an address from the host's name.
-    try:
-        return git, git("-c", "user.useConfigOnly=true", *words, stdin=text).strip()
-    except GitError:
-        names = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), _OWN_NAME)
-        addresses = dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), _OWN_ADDRESS)
-        git = git.with_variables(**names, **addresses)
-        return git, git(*words, stdin=text).strip()
-
-
-class _UserIndex:
-    """The user's index: read once, replaced only if it is still the one that was read."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = Path(os.path.realpath(path))
-        self._lock = self._path.with_name(self._path.name + ".lock")
-        self._content: bytes | None = None
-
-    def refuse_locked(self) -> None:
-        """Raise `_Disturbed` if another git command has the index."""
-        if os.path.lexists(self._lock):
-            raise _Disturbed(f"another git command is at work, or one was killed ({self._lock})")
-
-    def copy_to(self, target: Path) -> None:
-        """Copy the index, if there is one yet.
-
-        Its times are copied too: git needs them to know which entries it cannot trust.
-        """
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(self._path, target)
-            self._content = target.read_bytes()
-
-    @contextlib.contextmanager
-    def locked(self, new: Path) -> Iterator[Callable[[], None]]:
-        """Hold git's lock of the index; what is yielded puts `new` in its place.
-
-        It has to be called last: an exception in between leaves the index as it was.
-        """
-
-        def replace_index() -> None:
-            move_over(self._lock, self._path)
-
-        # A lock that the program leaves behind is removed by nobody else.
-        with held():
-            try:
-                os.close(os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-            except FileExistsError:
-                self.refuse_locked()
-                raise _Disturbed("another git command is at work") from None
-            try:
-                shutil.copy2(new, self._lock)
-                now = self._path.read_bytes() if self._path.exists() else None
-                if now != self._content:
-                    raise _Disturbed("the index changed meanwhile")
-                if now is not None:
-                    shutil.copymode(self._path, self._lock)
-                yield replace_index
-            except BaseException:
-                self._lock.unlink(missing_ok=True)
-                raise
-
-
-class _IndexChange(NamedTuple):
-    """How an index differs from a tree in one file; a mode is `GONE` where the file is not."""
-
-    old_mode: str
-    mode: str
-    oid: str
-
-
-def _read_changes(git: Git, tree: str, folder: str = ".") -> dict[str, _IndexChange]:
-    """The differences of an index from a tree in one folder, by path from the top."""
-    words = ("diff-index", "--cached", "--raw", "-z", "--no-renames", tree, "--", folder)
-    fields = _split(git(*words))
-    changes = {}
-    for head, path in zip(fields[::2], fields[1::2], strict=True):
-        old_mode, mode, _, oid, _ = head.removeprefix(":").split(" ")
-        changes[path] = _IndexChange(old_mode, mode, oid)
-    return changes
-
-
-class _Selection:
+class _Choice:
     """Sorts files, by path from the top, into those to commit and those left out, and why.
 
-    Args:
-        git: works on a copy of the user's index.
-        tree: the parent of the new commit.
-        paths: a folder's ends with `/`.
+    Attributes:
+        known, new: what is to be committed, of what git knows and what it does not know yet.
     """
 
-    def __init__(self, git: Git, vault: _Vault, tree: str, paths: Iterable[str]) -> None:
-        if git("ls-files", "-u", "-z"):
-            raise GitError("there are unmerged files")
-        self._git = git
-        self._vault = vault
-        self._staged = _read_changes(git, tree, vault.prefix or ".")
-        self._modes = {path: change.old_mode for path, change in self._staged.items()}
-        self._marked = set()
-        for record in _split(git("ls-files", "-v", "-s", "-z", "--", vault.prefix or ".")):
+    def __init__(self, git: Git, top: Path, prefix: str, paths: Iterable[str]) -> None:
+        self._top, self._prefix = top, prefix
+        self._modes: dict[str, str] = {}
+        self._marked: set[str] = set()
+        for record in _split(git("ls-files", "-v", "-s", "-z", "--", prefix or ".")):
             head, _, path = record.partition("\t")
             flag, self._modes[path], _, _ = head.split(" ")
             if flag != "H":
                 self._marked.add(path)
         self._folders = {folder for path in self._modes for folder in _parents(path)}
-        self.left_out: dict[str, str] = {}
-        present: list[str] = []
-        gone: list[str] = []
-        for name in dict.fromkeys(file for path in paths for file in self._files_of(path)):
-            on_disk = os.path.lexists(vault.top / name)
-            if reason := self._reason(name, on_disk=on_disk):
-                self.left_out[name] = reason
-            elif on_disk:
-                present.append(name)
-            elif name in self._modes:
-                gone.append(name)
-        if present:
-            self.left_out |= self._ignored(present) | self._filtered(present)
-        self.chosen = [name for name in (*present, *gone) if name not in self.left_out]
+        self._staged: set[str] = set()
+        changed: dict[str, str] = {}
+        words = ("--porcelain", "-z", "--no-renames", "-uall", "--ignore-submodules=all")
+        for record in _split(git("status", *words, "--", prefix or ".")):
+            state, path = record[:2], record[3:]
+            if "U" in state or state in ("AA", "DD"):
+                raise GitError("there are unmerged files")
+            changed[path] = state
+            # With `git add -N`, the second column has the A.
+            if state[0] not in " ?" or state[1] == "A":
+                self._staged.add(path)
+        named: dict[str, None] = {}
+        for path in (prefix + path for path in paths):
+            is_folder = path.endswith("/")
+            named |= dict.fromkeys(filter(_visible_in(path), changed) if is_folder else [path])
+        self.left_out = {path: why for path in named if (why := self._reason(path, changed))}
+        chosen = [path for path in named if path in changed and path not in self.left_out]
+        present = [path for path in chosen if "D" not in changed[path]]
+        self.left_out |= _filtered(git, present)
+        chosen = [path for path in chosen if path not in self.left_out]
+        self.known = [path for path in chosen if path in self._modes]
+        self.new = [path for path in chosen if path not in self._modes]
 
-    def _files_of(self, name: str) -> list[str]:
-        if not name.endswith("/"):
-            return [name]
-        tracked = [path for path in self._modes if path.startswith(name)]
-        folder = self._vault.top / name
-        present = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-        return [*tracked, *(name + each for each in present if not each.startswith("."))]
-
-    def _reason(self, name: str, *, on_disk: bool) -> str:
+    def _reason(self, path: str, changed: Collection[str]) -> str:
         """Why a file is left out, by its kind and what the user did with it; empty if it is not."""
-        for parent in reversed([*_parents(name)]):
-            folder = self._vault.top / parent
-            if len(parent) >= len(self._vault.prefix):
+        for parent in reversed([*_parents(path)]):
+            folder = self._top / parent
+            if len(parent) >= len(self._prefix):
                 if folder.is_symlink():
                     return "it is reached through a link"
                 if os.path.lexists(folder / ".git"):
                     return NESTED
             if parent in self._modes:
                 return NESTED if self._modes[parent] == _SUBMODULE_MODE else TAKEN
-        if on_disk and not stat.S_ISREG((self._vault.top / name).lstat().st_mode):
+        on_disk = os.path.lexists(self._top / path)
+        if on_disk and not stat.S_ISREG((self._top / path).lstat().st_mode):
             return ODD_FILE
-        if on_disk and name in self._folders:
+        if on_disk and path in self._folders:
             return TAKEN
-        if name in self._staged:
+        if path in self._staged:
             return "you have staged something of it"
-        if name in self._marked:
+        if path in self._marked:
             return "it is marked assume-unchanged or skip-worktree"
-        return "" if self._modes.get(name, FILE_MODES[0]) in FILE_MODES else ODD_FILE
+        if path not in self._modes:
+            return "git ignores it" if on_disk and path not in changed else ""
+        return "" if self._modes[path] in _FILE_MODES else ODD_FILE
 
-    def _ignored(self, names: Sequence[str]) -> dict[str, str]:
-        # This command has no literal paths; `./` keeps a leading colon from meaning anything.
-        git = self._git.with_variables(GIT_LITERAL_PATHSPECS="0")
-        lines = _joined(f"./{name}" for name in names)
-        out = git("check-ignore", "-z", "--stdin", stdin=lines, success=(0, 1))
-        return {path.removeprefix("./"): "git ignores it" for path in _split(out)}
 
-    def _filtered(self, names: Sequence[str]) -> dict[str, str]:
-        """Files to which a filter driver is assigned, whether it is configured here or not.
+def _visible_in(folder: str) -> Callable[[str], bool]:
+    return lambda path: path.startswith(folder) and not path[len(folder) :].startswith(".")
 
-        What such a filter hides or stores elsewhere must not enter the history as it is, and the
-        filter itself is a program of the repository's.
-        """
-        fields = _split(self._git("check-attr", "-z", "--stdin", "filter", stdin=_joined(names)))
-        return {
-            name: f"it has the filter “{value}”, which amem does not run"
-            for name, value in zip(fields[::3], fields[2::3], strict=True)
-            if value not in ("unspecified", "unset")
-        }
+
+def _filtered(git: Git, paths: Sequence[str]) -> dict[str, str]:
+    """Files to which a filter driver is assigned, whether it is configured here or not.
+
+    What such a filter hides or stores elsewhere must not enter the history as it is, and the filter
+    itself is a program of the repository's.
+    """
+    fields = _split(git("check-attr", "-z", "--stdin", "filter", stdin=_joined(paths)))
+    return {
+        path: f"it has the filter “{value}”, which amem does not run"
+        for path, value in zip(fields[::3], fields[2::3], strict=True)
+        if value not in ("unspecified", "unset")
+    }
+
+
+def _commit(git: Git, choice: _Choice, message: str) -> str:
+    """Commit as the user, or as amem if git does not know who that is; gives the commit's id."""
+    try:
+        # Without this setting git would invent an address from the host's name.
+        for who in ("AUTHOR", "COMMITTER"):
+            git("-c", "user.useConfigOnly=true", "var", f"GIT_{who}_IDENT")
+    except GitError:
+        git = git.with_variables(**_OWN_IDENTITY)
+    new = _joined(choice.new)
+    words = ("--only", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim")
+    with tempfile.TemporaryDirectory(prefix="amem-git-") as folder:
+        text = Path(folder) / "message"
+        text.write_bytes(message.encode("utf-8", "replace").replace(b"\0", b""))
+        try:
+            if new:
+                # Git commits by name only what it knows.
+                _locking(git, "add", "--intent-to-add", *_NAMED_IN_INPUT, stdin=new)
+            stdin = _joined((*choice.known, *choice.new))
+            _locking(git, "commit", *words, "-F", str(text), *_NAMED_IN_INPUT, stdin=stdin)
+        except BaseException:
+            git = replace(git, deadline=time.monotonic() + GRACE_SECONDS)
+            if new:
+                with contextlib.suppress(GitError):
+                    _locking(git, "update-index", "--force-remove", "-z", "--stdin", stdin=new)
+            raise
+    return git("rev-parse", "HEAD").strip()
+
+
+def _locking(git: Git, *words: str, stdin: bytes) -> None:
+    """Run a command that locks the index, which somebody else's git may hold for a moment."""
+    reason = ""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            git(*words, stdin=stdin)
+            return
+        except GitError as error:
+            reason = str(error)
+            if "index.lock" not in reason:
+                raise
+        time.sleep(PAUSE_SECONDS * attempt)
+    raise GitError(f"another git command is at work, or one was killed ({reason})")
 
 
 def _joined(names: Iterable[str]) -> bytes:

@@ -69,14 +69,3 @@ def suspend() -> None:
     """Stop this process until the shell continues it."""
     if sys.platform != "win32":
         os.kill(os.getpid(), signal.SIGSTOP)
-
-
-def in_foreground(terminal: int) -> bool:
-    """Whether this process has the terminal, given by its descriptor, to itself."""
-    if sys.platform == "win32":
-        return True
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        # Without job control, the terminal is this program's alone.
-        return True

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
-from amem_cli.system.signals import in_foreground, on_suspension, suspend
+from amem_cli.system.signals import on_suspension, suspend
 from amem_cli.terminal.notes import suggestion_line
 from amem_cli.terminal.output import plural, rich_console
 from amem_cli.watch.worker import WatchEvent
@@ -117,8 +117,8 @@ def _written(outcome: Outcome) -> list[str]:
 def status_lines(status: WatchStatus, now: datetime) -> list[str]:
     """What a watcher does, for `amem watch --status`."""
     started = datetime.fromisoformat(status.started)
-    doing = f": {status.doing}" if status.doing else ""
-    reason = f": {status.reason}" if status.reason else ""
+    doing = f": {on_one_line(status.doing)}" if status.doing else ""
+    reason = f": {on_one_line(status.reason)}" if status.reason else ""
     lines = [
         f"{status.state}{doing}{reason}",
         f"{plural(status.notes, 'note')}, {status.pending:,} pending",
@@ -318,9 +318,10 @@ _ENTER_SCREEN = b"\x1b[?1049h\x1b[?25l"
 class WatchScreen:
     """Draws a board on a terminal's alternate screen when it or the terminal's size changed."""
 
-    def __init__(self, board: WatchBoard, color: bool | None) -> None:
+    def __init__(self, board: WatchBoard, color: bool | None, look: Callable[[], None]) -> None:
         self.board = board
         self._color = color
+        self._look = look
         self._changed = threading.Event()
         self._closed = False
         self._away = False
@@ -347,6 +348,14 @@ class WatchScreen:
                 self.changed()
                 drawing.join()
 
+    def report(self, news: WatchEvent | None, status: WatchStatus) -> None:
+        """Show an event and the status after it."""
+        self.board.status = status
+        self._look()
+        if news is not None:
+            self.board.take(news, datetime.now())
+        self.changed()
+
     def changed(self) -> None:
         """Draw the board soon."""
         self._changed.set()
@@ -356,19 +365,14 @@ class WatchScreen:
         _send(_LEAVE_SCREEN)
 
     def _suspend(self, number: int, frame: object) -> None:
-        """Ctrl-Z: show the shell's screen until the watcher is in the foreground again."""
+        """Ctrl-Z: show the shell's screen until the shell continues the watcher."""
         self._away = True
         self.leave()
         # This handler replaced SIGTSTP's default, which would have stopped the process.
         suspend()
-
-    def _is_back(self) -> bool:
-        # The shell's `bg` continues the process too, but leaves the terminal to the shell.
-        if self._away and in_foreground(sys.stdout.fileno()):
-            self._away = False
-            _send(_ENTER_SCREEN)
-            return True
-        return False
+        _send(_ENTER_SCREEN)
+        self._away = False
+        self.changed()
 
     def _draw(self, live: Live) -> None:
         drawn: object = None
@@ -376,11 +380,8 @@ class WatchScreen:
             changed = self._changed.wait(SIZE_CHECK_SECONDS)
             # Cleared before it draws, so that a change meanwhile gets another picture.
             self._changed.clear()
-            changed = self._is_back() or changed
-            if self._away:
-                continue
             state = (live.console.size, self.board.stopping)
-            if changed or state != drawn:
+            if not self._away and (changed or state != drawn):
                 drawn = state
                 # If the terminal is gone, SIGHUP ends the watcher.
                 with suppress(OSError):

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import warnings
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -50,7 +50,8 @@ class FolderWatch:
     """Watches the visible folders of a vault, and its journal; `OSError` if nothing can be watched.
 
     Every top folder is watched by itself, so that what git and Obsidian do in their own folders
-    costs nothing. Events say where to look, never what is there.
+    costs nothing. Events say where to look, never what is there. Another one has to take its place
+    once it `is_outdated`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -61,32 +62,36 @@ class FolderWatch:
         # A queue, for it may be put into from a handler of a signal.
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._hints: set[str] = set()
-        self._lost = False
-        self._renewed: set[str] = set()
+        self._lost = self._outdated = False
         self._uncounted = True
-        self._watched: dict[str, Any] = {}
         # The only place that says that the system's queue ran over.
         self._log = logging.Handler(logging.WARNING)
         self._log.emit = lambda record: self._lose_hints()  # type: ignore[method-assign]
-        self._has_failed = False
         # watchdog warns of a folder that comes back while the old one is still known to it.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
-        _require_handles()
         self._observer: Any = Observer()
         logging.getLogger(_WATCHDOG_LOG).addHandler(self._log)
         self._former_hook = threading.excepthook
         threading.excepthook = self._thread_ended
         try:
             self._observer.start()
-            self._schedule("", recursive=False)
+            self._schedule("")
             journal = self._root / JOURNAL
             if self._root.is_dir() and not journal.is_symlink():
                 with suppress(OSError):
                     journal.mkdir(parents=True, exist_ok=True)
-            self._watch_folders(set())
+            self._folders = self._present()
+            for name in self._folders:
+                # A folder that went away, or one beyond the limit, which `trouble` reports.
+                with suppress(OSError, RuntimeError):
+                    self._schedule(name)
         except BaseException:
             self.close()
             raise
+
+    def _schedule(self, name: str) -> None:
+        path = str(self._root / name)
+        self._observer.schedule(self, path, recursive=bool(name), event_filter=EVENTS)
 
     def wait(self, seconds: float | None) -> None:
         """Sleep until there is a hint or a `wake`, or for so long."""
@@ -106,20 +111,27 @@ class FolderWatch:
         with self._lock:
             hints, self._hints = self._hints, set()
             lost, self._lost = self._lost, False
-            renewed, self._renewed = self._renewed, set()
-        if renewed or lost:
-            self._watch_folders(renewed)
         return hints, lost
 
     def trouble(self) -> str:
         """Why changes may go unseen, in a few words; empty if all is watched."""
         if _identity(self._given) != self._identity:
             return "the vault's folder was moved or replaced"
-        is_alive = self._observer.is_alive() and not self._has_failed
-        if not is_alive or self._watched[""] not in self._live():
+        if not self._is_alive():
             return "watching ended unexpectedly"
-        self._watch_folders(set())
         return self._beyond_limit()
+
+    def is_outdated(self) -> bool:
+        """Whether top folders came or went, or watching ended."""
+        return self._outdated or not self._is_alive() or self._present() != self._folders
+
+    def _is_alive(self) -> bool:
+        emitters = list(self._observer.emitters)
+        return (
+            self._observer.is_alive()
+            and not _has_dead_reader(self._observer, "_inotify_fd")
+            and all(each.is_alive() and not _has_dead_reader(each, "_inotify") for each in emitters)
+        )
 
     def close(self) -> None:
         """Stop watching; may be called twice."""
@@ -134,33 +146,11 @@ class FolderWatch:
             threading.excepthook = self._former_hook
 
     def _thread_ended(self, failure: threading.ExceptHookArgs) -> None:
-        """Keep a failure in watchdog's own threads off the terminal; the folder is rescanned."""
+        """Keep a failure in watchdog's own threads off the terminal; all is watched anew."""
         if type(failure.thread).__module__.startswith("watchdog."):
-            self._has_failed = True
             self._lose_hints()
         else:
             self._former_hook(failure)
-
-    def _live(self) -> set[Any]:
-        """The folders that are still watched, each as watchdog names it."""
-        if _has_dead_reader(self._observer, "_inotify_fd"):
-            return set()
-        return {
-            emitter.watch
-            for emitter in self._observer.emitters
-            if emitter.is_alive() and not _has_dead_reader(emitter, "_inotify")
-        }
-
-    def _watch_folders(self, renewed: set[str]) -> None:
-        """Watch each folder that is there, and no other; a `renewed` one may be another one."""
-        present, live = self._present(), self._live()
-        for name in list(self._watched):
-            if name and (name in renewed or name not in present or self._watched[name] not in live):
-                self._unschedule(name)
-        for name in present - set(self._watched):
-            # A folder that went away, or one beyond the limit, which `trouble` reports.
-            with suppress(OSError, RuntimeError):
-                self._schedule(name, recursive=True)
 
     def _present(self) -> set[str]:
         """Names of the folders to be watched with all that is below them."""
@@ -168,18 +158,8 @@ class FolderWatch:
             names = {name for name in _folders_in(self._root) if not name.startswith(".")}
         except OSError:
             # It was moved away, or too many files are open; `trouble` reports it.
-            return set(self._watched) - {""}
+            return set()
         return names | ({JOURNAL} if _is_folder(self._root / JOURNAL) else set())
-
-    def _schedule(self, name: str, *, recursive: bool) -> None:
-        self._uncounted = True
-        self._watched[name] = self._observer.schedule(
-            self, str(self._root / name), recursive=recursive, event_filter=EVENTS
-        )
-
-    def _unschedule(self, name: str) -> None:
-        with suppress(KeyError, OSError, RuntimeError):
-            self._observer.unschedule(self._watched.pop(name))
 
     def _beyond_limit(self) -> str:
         """What is wrong if the system watches fewer folders than there are.
@@ -213,13 +193,14 @@ class FolderWatch:
             self._hints |= hints
             if event.is_directory:
                 self._uncounted = True
-                self._renewed |= {path for path in hints if "/" not in path}
+                if any("/" not in path for path in hints):
+                    self._lost = self._outdated = True
         if is_first:
             self.wake()
 
     def _lose_hints(self) -> None:
         with self._lock:
-            self._lost = self._uncounted = True
+            self._lost = self._outdated = True
         self.wake()
 
     def _relative(self, path: str) -> str | None:
@@ -238,13 +219,6 @@ def _has_dead_reader(owner: Any, name: str) -> bool:
     """Whether the thread has ended that reads the system's queue, which watchdog does not show."""
     reader = getattr(owner, name, None)
     return isinstance(reader, threading.Thread) and not reader.is_alive()
-
-
-def _require_handles() -> None:
-    """watchdog keeps the first of its handles for ever if it does not get them all."""
-    with ExitStack() as taken:
-        for _ in range(4):
-            taken.callback(os.close, os.open(os.devnull, os.O_RDONLY))
 
 
 def _identity(root: Path) -> tuple[int, int] | None:

@@ -208,6 +208,10 @@ class Watch:
         self._stopped.set()
         if self.work is not None:
             self.work.stop()
+        self.wake()
+
+    def wake(self) -> None:
+        """Have the thread of `run` look at once whether there is something to do."""
         if self._folder is not None:
             self._folder.wake()
 
@@ -290,7 +294,7 @@ class Watch:
     def _check(self, now: float) -> None:
         """Check whether changes can still be seen, and whether the index is still there."""
         self._tick_at = now + TICK_SECONDS
-        if self._folder is None or self._folder.trouble():
+        if self._folder is None or self._folder.is_outdated() or self._folder.trouble():
             trouble = self._watch_folder()
             if self._folder is not None:
                 self.debouncer.rescan(now)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ SHARE_OF_CORES = 2
 # Others work on what is pending, too: it is counted so often, or less if that takes long.
 COUNT_SECONDS = 10.0
 COUNT_SHARE = 500.0
+STOP_CHECK_SECONDS = 0.5
 # How long an end that is overdue waits for a change to be written, to be told, and for the model.
 CHANGE_SECONDS = 1.0
 TELL_SECONDS = 0.2
@@ -89,11 +91,24 @@ class Watcher:
         lock = WatchLock(self._workspace.root, self._workspace.environment)
         self._status = lock.acquire()
         self._lock = lock
+        released = threading.Event()
+        threading.Thread(target=self._listen, args=(lock, released), daemon=True).start()
         try:
             yield
         finally:
+            released.set()
             self._lock = None
             lock.release()
+
+    def _listen(self, lock: WatchLock, released: threading.Event) -> None:
+        """Wait for `amem watch --stop`, which then counts as a signal to end."""
+        while not released.wait(STOP_CHECK_SECONDS):
+            if lock.stop_requested():
+                signal.raise_signal(signal.SIGTERM)
+                # The main thread handles it.
+                if self._watch is not None:
+                    self._watch.wake()
+                return
 
     def elsewhere(self) -> str:
         """The other machine that runs the memory process for this vault; empty if this one does."""
@@ -119,13 +134,23 @@ class Watcher:
         from amem_cli.watch.loop import Watch
 
         workspace = self._workspace
+        work = BackgroundWork(
+            process=self._process,
+            resting=self.resting,
+            report=self._report,
+            finished=self._commit,
+            unload=lambda: workspace.models.close_model(),
+            monotonic=time.monotonic,
+            begin=lower_priority,
+            idle_seconds=workspace.settings.watch_idle_seconds,
+        )
         # The watch alone decides when a missing note is gone, not the memory process beside it.
         workspace.keep_missing = True
         self._watch = Watch(
             workspace.ports,
             lambda: FolderWatch(workspace.root),
             lambda: workspace.embedding_encoder,
-            self._work() if evolves else None,
+            work if evolves else None,
             self._report,
             time.monotonic,
             self._end_reason,
@@ -159,18 +184,6 @@ class Watcher:
             thread.join(seconds)
         leave()
 
-    def _work(self) -> BackgroundWork:
-        return BackgroundWork(
-            process=self._process,
-            resting=self.resting,
-            report=self._report,
-            finished=self._commit,
-            unload=lambda: self._workspace.models.close_model(),
-            monotonic=time.monotonic,
-            begin=lower_priority,
-            idle_seconds=self._workspace.settings.watch_idle_seconds,
-        )
-
     def _process(self) -> MemoryProcess:
         if self._has_new_settings:
             self._has_new_settings = False
@@ -188,11 +201,8 @@ class Watcher:
             return reason
         from amem_cli.git.state import git_is_busy
 
-        if self._watch is not None:
-            if self._lock is not None and self._lock.stop_requested():
-                self._watch.stop()
-            if self._watch.vanished:
-                return "many notes are missing"
+        if self._watch is not None and self._watch.vanished:
+            return "many notes are missing"
         if self._workspace.settings.watch_on_battery == "pause" and on_battery():
             return "on battery"
         return git_is_busy(self._workspace.root)
@@ -308,25 +318,16 @@ def _state_after(status: WatchStatus, event: WatchEvent) -> dict[str, Any]:
     return quiet if ended and kind in ("noticed", "searchable", "settings") else {}
 
 
-def register(state_folder: Path, machine: str, now: datetime) -> bool:
-    """Record in `.amem` that this machine watches the vault; False if it was recorded already.
+def register(state_folder: Path, machine: str, now: datetime) -> None:
+    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet.
 
     Raises:
         SettingsError: it cannot be written.
     """
-    if not _NAME.fullmatch(machine):
-        raise SettingsError(
-            f"this machine's name {machine!r} cannot name a file",
-            hint="Delete the file `machine` in the user's state folder; a new name is made.",
-        )
     path = state_folder / _FOLDER / f"{machine}.json"
     if _since(path):
-        return False
-    moment, others = now.astimezone(timezone.utc), {since for since, _ in _known(state_folder)}
-    # One that is known already began earlier, if only by a part of this second.
-    while (since := moment.strftime(_SINCE)) in others:
-        moment += timedelta(seconds=1)
-    record = {"machine": machine, "since": since}
+        return
+    record = {"machine": machine, "since": now.astimezone(timezone.utc).strftime(_SINCE)}
     try:
         make_own_folder(path.parent)
         # A file that is not valid, as after a merge by hand, counts nowhere.
@@ -337,7 +338,6 @@ def register(state_folder: Path, machine: str, now: datetime) -> bool:
             f"cannot write {_FOLDER}/{path.name}: {error.strerror}",
             hint="Check .amem's permissions.",
         ) from None
-    return True
 
 
 def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
@@ -348,18 +348,11 @@ def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
     Args:
         setting: `first`: the one that has watched the vault for longest; `any`: each; or a name.
     """
-    if setting == "any":
-        return machine
     if setting != "first":
-        return setting
-    known = _known(state_folder)
-    return min(known)[1] if known else machine
-
-
-def _known(state_folder: Path) -> list[tuple[str, str]]:
-    """Since when each machine has watched the vault."""
+        return machine if setting == "any" else setting
     files = islice(own_files(state_folder / _FOLDER, "*.json"), _MOST_DEVICES)
-    return [(since, path.stem) for path in files if (since := _since(path))]
+    known = [(since, path.stem) for path in files if (since := _since(path))]
+    return min(known)[1] if known else machine
 
 
 def _since(path: Path) -> str:

@@ -49,15 +49,14 @@ def reason_of(error: Exception) -> str:
     return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"
 
 
-def on_battery(read: Callable[[], Any] | None = None) -> bool:
+def on_battery() -> bool:
     """True if the machine draws on its battery, as psutil says; False if that is not known."""
-    try:
-        if read is None:
-            import psutil
+    import psutil
 
-            read = getattr(psutil, "sensors_battery", None)
-        battery = read() if read is not None else None
-    except Exception:  # Drivers of batteries answer in unforeseen ways.
+    try:
+        # psutil lacks it on some systems, and drivers of batteries answer in unforeseen ways.
+        battery = psutil.sensors_battery()
+    except Exception:
         return False
     return battery is not None and battery.power_plugged is False
 

@@ -418,7 +418,6 @@ class Workspace(UndoAndReview):
             return import_notes(
                 self.ports,
                 source,
-                self.root,
                 folder=folder,
                 usual_folder=self.settings.notes_dir,
                 unless_known=unless_known,

@@ -38,28 +38,6 @@ def test_a_path_that_never_rests_is_looked_at_all_the_same() -> None:
     assert looks == [5.0, 10.1, 15.2]
 
 
-def test_each_path_waits_for_itself() -> None:
-    debouncer = new_debouncer()
-    debouncer.hint("a.md", 0.0)
-    debouncer.hint("b.md", 0.1)
-
-    assert debouncer.take(0.2) == Scan(frozenset({"a.md"}))
-    assert debouncer.due_at() == 0.1 + 0.2
-    assert debouncer.take(0.4) == Scan(frozenset({"b.md"}))
-
-
-def test_a_doubt_is_a_look_at_everything_at_once() -> None:
-    debouncer = new_debouncer()
-    debouncer.hint("a.md", 0.0)
-    debouncer.rescan(0.0)
-    debouncer.rescan(0.1)
-
-    assert debouncer.due_at() == 0.0
-    assert debouncer.take(0.1) == Scan(None)
-    assert debouncer.due_at() is None
-    assert debouncer.due_at() is None
-
-
 def test_beyond_many_paths_there_is_one_look_at_everything() -> None:
     debouncer = new_debouncer()
     for number in range(MANY):
@@ -80,86 +58,12 @@ def test_beyond_many_gone_notes_there_is_one_look_at_everything() -> None:
     assert debouncer.take(2.0) == Scan(None, frozenset(gone))
 
 
-def test_a_missing_note_is_gone_after_the_grace_and_not_before() -> None:
-    debouncer = new_debouncer()
-    debouncer.hint("a.md", 0.0)
-    look = debouncer.take(1.0)
-    assert look is not None
-    debouncer.scanned(look, {"a.md"}, 1.0)
-
-    assert debouncer.due_at() is not None
-    assert debouncer.take(2.9) is None
-    assert debouncer.due_at() == 3.0
-    look = debouncer.take(3.0)
-    assert look == Scan(frozenset({"a.md"}), frozenset({"a.md"}))
-    debouncer.scanned(look, set(), 3.0)
-    assert debouncer.due_at() is None
-
-
-def test_a_missing_note_that_comes_back_is_never_gone() -> None:
-    debouncer = new_debouncer()
-    debouncer.scanned(Scan(None), {"a/b.md"}, 0.0)
-    debouncer.hint("a", 1.0)
-    look = debouncer.take(1.5)
-    assert look is not None
-    debouncer.scanned(look, set(), 1.5)
-
-    assert debouncer.missing == frozenset()
-    assert debouncer.due_at() is None
-
-
-def test_a_look_elsewhere_says_nothing_of_a_missing_note() -> None:
-    debouncer = new_debouncer()
-    debouncer.scanned(Scan(None), {"ab/c.md"}, 0.0)
-    debouncer.scanned(Scan(frozenset({"a", "ab/c", "c.md"})), set(), 1.0)
-
-    assert debouncer.missing == {"ab/c.md"}
-
-
 def test_a_look_at_the_vault_s_own_folder_covers_every_note() -> None:
     debouncer = new_debouncer()
     debouncer.scanned(Scan(None), {"ab/c.md"}, 0.0)
     debouncer.scanned(Scan(frozenset({""})), set(), 1.0)
 
     assert debouncer.missing == frozenset()
-
-
-def test_a_note_is_not_said_to_be_gone_again_and_again_without_pause() -> None:
-    debouncer = new_debouncer()
-    debouncer.scanned(Scan(None), {"a.md"}, 0.0)
-
-    assert debouncer.take(2.0) is not None
-    assert debouncer.take(2.1) is None
-    assert debouncer.due_at() == 4.0
-    assert debouncer.take(4.0) == Scan(frozenset({"a.md"}), frozenset({"a.md"}))
-
-
-def test_a_look_that_fails_is_made_again_after_a_pause() -> None:
-    debouncer = new_debouncer()
-    debouncer.hint("a.md", 0.0)
-    look = debouncer.take(1.0)
-    assert look is not None
-    debouncer.failed(look, 1.0)
-
-    assert debouncer.due_at() == 11.0 + 0.2
-    assert debouncer.take(11.0) is None
-    assert debouncer.take(11.5) == look
-
-    debouncer.failed(Scan(None), 12.0)
-    assert debouncer.take(21.9) is None
-    assert debouncer.take(22.0) == Scan(None)
-
-
-def test_a_hint_after_a_look_that_failed_is_not_kept_waiting() -> None:
-    debouncer = new_debouncer()
-    debouncer.failed(Scan(frozenset({"a.md"})), 1.0)
-    debouncer.failed(Scan(None), 1.0)
-    debouncer.hint("a.md", 2.0)
-
-    assert debouncer.take(3.0) == Scan(frozenset({"a.md"}))
-    debouncer.rescan(4.0)
-    assert debouncer.take(4.0) == Scan(None)
-    assert debouncer.due_at() is None
 
 
 def test_held_notes_make_no_work_until_something_happens_there() -> None:

@@ -36,7 +36,7 @@ def device(state: Path, name: str, content: object) -> Path:
 
 def test_a_machine_alone_evolves_its_vault(state: Path) -> None:
     assert evolving_machine(state, "first", "desk") == "desk"
-    assert register(state, "desk", NOW)
+    register(state, "desk", NOW)
     assert evolving_machine(state, "first", "desk") == "desk"
     content = json.loads((state / "devices/desk.json").read_text())
     assert content == {"machine": "desk", "since": "2026-03-01T10:00:00Z"}
@@ -45,19 +45,12 @@ def test_a_machine_alone_evolves_its_vault(state: Path) -> None:
 def test_the_first_one_evolves_and_stays_it(state: Path) -> None:
     for hours, name in enumerate(["lap", "desk", "attic"]):
         register(state, name, NOW + timedelta(hours=hours))
-    assert not register(state, "lap", NOW + timedelta(days=1))
+    register(state, "lap", NOW + timedelta(days=1))
 
     assert {evolving_machine(state, "first", name) for name in ("lap", "desk", "attic")} == {"lap"}
 
 
-def test_of_machines_that_began_in_the_same_second_the_first_stays_it(state: Path) -> None:
-    for name in ("b", "a", "c"):
-        register(state, name, NOW)
-
-    assert evolving_machine(state, "first", "c") == "b"
-
-
-def test_machines_that_began_in_the_same_second_apart_are_told_by_their_names(state: Path) -> None:
+def test_machines_that_began_in_the_same_second_are_told_by_their_names(state: Path) -> None:
     for name in ("b", "a", "c"):
         device(state, name, {"machine": name, "since": "2026-03-01T10:00:00Z"})
 
@@ -100,7 +93,7 @@ def test_a_garbled_file_counts_nowhere_and_is_mended_by_its_machine(
     register(state, "desk", NOW)
     assert evolving_machine(state, "first", "lap") == "desk"
 
-    assert register(state, "aaa", NOW - timedelta(days=1))
+    register(state, "aaa", NOW - timedelta(days=1))
     assert evolving_machine(state, "first", "lap") == "aaa"
 
 
@@ -119,13 +112,6 @@ def test_a_file_under_an_odd_name_counts_nowhere(state: Path, name: str) -> None
     assert evolving_machine(state, "first", "lap") == "lap"
 
 
-@pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "a b", "x" * 40])
-def test_a_machine_with_an_odd_name_writes_nowhere(state: Path, name: str) -> None:
-    with pytest.raises(SettingsError, match="cannot name a file"):
-        register(state, name, NOW)
-    assert list(state.parent.rglob("*")) == [state]
-
-
 def test_links_and_pipes_are_neither_read_nor_written_through(state: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.json"
     elsewhere.write_text(json.dumps({"machine": "aaa", "since": "2000-01-01T00:00:00Z"}))
@@ -136,7 +122,7 @@ def test_links_and_pipes_are_neither_read_nor_written_through(state: Path, tmp_p
     assert evolving_machine(state, "first", "lap") == "desk"
 
     before = elsewhere.read_bytes()
-    assert register(state, "aaa", NOW)
+    register(state, "aaa", NOW)
     assert elsewhere.read_bytes() == before
     assert not (state / "devices/aaa.json").is_symlink()
 

@@ -18,34 +18,31 @@ from amem_cli.watch.worker import on_battery
 TOP = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("plugged", "told"), [(False, True), (True, False), (None, False)])
+@pytest.mark.parametrize(
+    ("battery", "told"),
+    [
+        (SimpleNamespace(percent=50, power_plugged=False), True),
+        (SimpleNamespace(percent=50, power_plugged=True), False),
+        (SimpleNamespace(percent=50, power_plugged=None), False),
+        (None, False),
+    ],
+)
 def test_a_machine_is_on_battery_only_where_it_is_known_to_be(
-    plugged: bool | None, told: bool
+    monkeypatch: pytest.MonkeyPatch, battery: Any, told: bool
 ) -> None:
-    assert on_battery(lambda: SimpleNamespace(percent=50, power_plugged=plugged)) is told
-
-
-def test_a_machine_without_a_battery_is_not_on_battery() -> None:
-    assert on_battery(lambda: None) is False
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: battery, raising=False)
+    assert on_battery() is told
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError("power_supply"), ValueError("x"), KeyError()])
-def test_a_battery_that_cannot_be_read_is_none(error: Exception) -> None:
+def test_a_battery_that_cannot_be_read_is_none(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     def fails() -> Any:
         raise error
 
-    assert on_battery(fails) is False
-
-
-def test_the_battery_of_this_machine_is_asked() -> None:
-    read = getattr(psutil, "sensors_battery", lambda: None)
-    try:
-        battery = read()
-    except OSError:
-        battery = None
-    expected = battery is not None and battery.power_plugged is False
-
-    assert on_battery() is expected
+    monkeypatch.setattr(psutil, "sensors_battery", fails, raising=False)
+    assert on_battery() is False
 
 
 def output(program: str, *before: str) -> list[str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -15,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -28,20 +25,18 @@ pytestmark = pytest.mark.slow
 TOP = Path(__file__).parents[2]
 
 WATCHER = """
-    import os, signal, subprocess, sys, threading, time
+    import os, subprocess, sys, time
     from dataclasses import replace
     from pathlib import Path
     from amem_cli.workspace.watch_lock import WatchLock
     how = sys.argv[2]
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN if how == "deaf" else lambda *_: ended.set())
     lock = WatchLock(Path(sys.argv[1]), os.environ)
     status = lock.acquire()
     lock.write_status(replace(status, state="thinking", doing="a.md", pending=3))
     if how == "parent":
         subprocess.Popen(["sleep", "60"])
     print(os.getpid(), flush=True)
-    while not ended.is_set() and not lock.stop_requested():
+    while how == "deaf" or not lock.stop_requested():
         time.sleep(0.02)
     lock.release()
 """
@@ -167,7 +162,6 @@ def test_the_status_is_the_user_s_alone_and_not_in_the_vault(
     lock.acquire()
     path = status_file(environment)
 
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert [each.name for each in (root / ".amem").iterdir()] == ["watch.lock"]
     lock.release()
@@ -230,15 +224,12 @@ def test_asking_keeps_nobody_from_watching(root: Path, environment: Mapping[str,
     assert False in seen
 
 
-@pytest.mark.parametrize("signals", [True, False])
-def test_a_watcher_can_be_stopped(
-    root: Path, environment: Mapping[str, str], start: Start, signals: bool
-) -> None:
+def test_a_watcher_can_be_stopped(root: Path, environment: Mapping[str, str], start: Start) -> None:
     watcher = watch(start, root)
 
-    assert stop_watcher(root, environment, 20, signals=signals) is True
+    assert stop_watcher(root, environment, 20) is True
     assert watcher.wait(120) == 0
-    assert stop_watcher(root, environment, 20, signals=signals) is False
+    assert stop_watcher(root, environment, 20) is False
     again = watch(start, root)
     assert again.poll() is None
 
@@ -253,48 +244,8 @@ def test_a_watcher_that_does_not_end_in_time_is_told(
     assert watcher.poll() is None
 
 
-def hostile_records(record: dict[str, Any], other: int) -> Iterator[object]:
-    """What somebody may put in place of a status, to have another process ended."""
-    for pid in (0, 1, -1, os.getpid(), other, 2**31, 2**64, 1.5, True, None, str(other)):
-        yield {**record, "pid": pid}
-    for pid in (1, os.getpid(), other):
-        process = psutil.Process(pid)
-        since = process.create_time() - psutil.boot_time()
-        yield {**record, "pid": pid, "process_started": since}
-        yield {**record, "pid": pid, "process_started": process.create_time()}
-    values: tuple[object, ...] = (None, "", float("nan"), float("inf"), [], {})
-    for value in values:
-        yield {**record, "process_started": value}
-    for name in record:
-        yield {key: value for key, value in record.items() if key != name}
-        yield {**record, name: [record[name]]}
-    yield {**record, "state": "dead"}
-    yield {**record, "started": "\x1b[2J"}
-    yield [record]
-    yield None
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="times are told as Linux does")
-def test_no_status_makes_it_end_another_process(
-    root: Path, environment: Mapping[str, str], start: Start
-) -> None:
-    watcher = watch(start, root)
-    other = start("sleep", "60")
-    path = status_file(environment)
-    record = json.loads(path.read_bytes())
-    for content in hostile_records(record, other.pid):
-        path.write_text(json.dumps(content))
-        assert read_status(root, environment) is None, content
-    for content in ({**record, "pid": other.pid}, {**record, "pid": 1}):
-        path.write_text(json.dumps(content))
-        with pytest.raises(SettingsError, match="another user or on another machine"):
-            stop_watcher(root, environment, 5)
-
-    assert other.poll() is None and watcher.poll() is None
-
-
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[" * 50_000, b"\xff\xfe", b"{}" + b" " * 10**6, b"\0" * 100]
+    "content", [b"", b"{", b"[" * 50_000, b"\xff\xfe", b"[]", b"{}", b"\0" * 100]
 )
 def test_a_status_that_is_none_is_left_alone(
     root: Path, environment: Mapping[str, str], content: bytes
@@ -304,40 +255,6 @@ def test_a_status_that_is_none_is_left_alone(
     status_file(environment).write_bytes(content)
 
     assert read_status(root, environment) is None
-    lock.release()
-
-
-def test_a_status_that_is_a_link_or_a_pipe_is_not_read(
-    root: Path, environment: Mapping[str, str], tmp_path: Path
-) -> None:
-    lock = WatchLock(root, environment)
-    lock.acquire()
-    path = status_file(environment)
-    path.rename(tmp_path / "status.json")
-    path.symlink_to(tmp_path / "status.json")
-    assert read_status(root, environment) is None
-    path.unlink()
-    os.mkfifo(path)
-    assert read_status(root, environment) is None
-    lock.release()
-
-
-def test_what_a_terminal_would_obey_is_left_out(root: Path, environment: Mapping[str, str]) -> None:
-    lock = WatchLock(root, environment)
-    status = lock.acquire()
-    lock.write_status(replace(status, doing="a\x1b[2J\nb.md", reason="x" * 10_000))
-
-    read = read_status(root, environment)
-    assert read is not None
-    assert (read.doing, len(read.reason)) == ("a[2Jb.md", 4096)
-    lock.release()
-
-
-def test_a_process_does_not_end_itself(root: Path, environment: Mapping[str, str]) -> None:
-    lock = WatchLock(root, environment)
-    lock.acquire()
-    with pytest.raises(SettingsError, match="this very process"):
-        stop_watcher(root, environment, 5)
     lock.release()
 
 
@@ -377,9 +294,8 @@ def test_a_stop_that_nobody_heard_does_not_stop_the_next_watcher(
     root: Path, environment: Mapping[str, str], start: Start
 ) -> None:
     watcher = watch(start, root, "deaf")
-    watcher.send_signal(signal.SIGSTOP)
     with pytest.raises(SettingsError, match="did not end"):
-        stop_watcher(root, environment, 0.1, signals=False)
+        stop_watcher(root, environment, 0.1)
     watcher.kill()
     watcher.wait()
 
