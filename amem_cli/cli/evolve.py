@@ -134,10 +134,9 @@ def _evolve(
     """Process notes and print each as it is done; returns the exit code."""
     from amem_cli.terminal.progress import EvolveReport, batch_progress
 
-    report = EvolveReport(session.output, len(paths), dry_run)
+    report = EvolveReport(session.output, len(paths), dry_run, forecast)
     interrupted = False
     with workspace.evolving(paths, rest=rest, dry_run=dry_run, **how) as batch:
-        report.begin(forecast)
         try:
             with batch_progress(session.output, batch) as hidden:
                 for number, outcome in enumerate(batch.outcomes(), 1):

@@ -364,8 +364,8 @@ def rich_bar(
     console = rich_console(sys.stderr, output.color)
     text = TextColumn("{task.description}")
     with Bar(text, *columns, console=console, transient=True, **options) as bar:
-        # The fields are those that a column of `batch_progress` shows.
-        task = bar.add_task(label, total=total, completed=completed, left="", note="")
+        # The field is what a column of `batch_progress` shows.
+        task = bar.add_task(label, total=total, completed=completed, note="")
         yield RichBar(functools.partial(bar.update, task), functools.partial(_hidden, bar))
 
 
