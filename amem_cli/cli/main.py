@@ -136,8 +136,8 @@ Find and read
 Let amem work, and decide what stays
   evolve   evolve   Write metadata and links for pending notes, and evolve older notes.
   watch    watch    Keep index and memory up to date while you edit.
-  links    links    Decide on the links that amem made or suggests, one by one.
-  review   review   Accept or reject proposed changes to older notes.
+  links    decide   Decide on the links that amem made or suggests, one by one.
+  review   decide   Accept or reject proposed changes to older notes.
   history  evolve   Show what amem changed, when, why, and because of which note.
   undo     evolve   Undo a change exactly, or a whole run, removal or merge.
 Look after the vault
