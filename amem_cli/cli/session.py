@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Output, plural
 
 if TYPE_CHECKING:
-    from amem_cli.index.records import NoteSummary, Progress
+    from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.search import Filters
     from amem_cli.terminal.hyperlinks import Hyperlinks
@@ -81,12 +80,7 @@ class Session:
         given = {name: value for name, value in overrides.items() if value is not None}
         if not llm:
             given["llm_backend"] = "none"
-
-        def progress(label: str, at_once: bool) -> AbstractContextManager[Progress | None]:
-            # Most commands count nothing, so they do not load rich for a bar either.
-            return self.output.progress(label, on_first_call=not at_once)
-
-        caller = Caller(progress=progress, saved=self._saved)
+        caller = Caller(progress=self.output.progress, saved=self._saved)
         return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)
 
     def evolved(self, workspace: Workspace, paths: Sequence[str], **how: bool) -> list[Outcome]:

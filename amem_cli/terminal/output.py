@@ -119,14 +119,14 @@ class Output:
         _print_error(text)
 
     @contextlib.contextmanager
-    def progress(self, label: str, *, on_first_call: bool = False) -> Iterator[Progress | None]:
+    def progress(self, label: str, at_once: bool = True) -> Iterator[Progress | None]:
         """What is done, on stderr if that is a terminal; yields what to call with (done, total).
 
         Before the first call, nothing is counted and there is no bar. What is done in a moment is
         not shown at all.
 
         Args:
-            on_first_call: show nothing before the first call.
+            at_once: False shows nothing before the first call, and loads no rich for it.
         """
         if self.quiet or not sys.stderr.isatty():
             yield None
@@ -148,7 +148,7 @@ class Output:
                     bar = rich_bar(self, label, *columns, completed=done, total=total)
                     update = stack.enter_context(bar).update
 
-            if not on_first_call:
+            if at_once:
                 stack.enter_context(self.doing(label))
             yield report
 
