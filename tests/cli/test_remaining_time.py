@@ -12,7 +12,7 @@ def test_in_a_pipe_a_line_now_and_then_tells_how_far_a_transfer_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    monkeypatch.setattr("amem_cli.terminal.progress.time.monotonic", lambda: now)
     with progress.transfer_progress(Output()) as transferred:
         for step in range(61):
             now = float(step)
