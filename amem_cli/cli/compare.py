@@ -58,7 +58,7 @@ def compare(
         if not compared.notes:
             raise NotFoundError("there is no note to compare with", hint="amem add adds one.")
         try:
-            with session.output.progress("asking the models", on_first_call=True) as progress:
+            with session.output.progress("asking the models", at_once=False) as progress:
                 compared.run(progress or (lambda done, total: None))
         finally:
             # What was answered until an interrupt is worth seeing, and was paid for.

@@ -90,19 +90,13 @@ def _agreed(
     session: Session, workspace: Workspace, forecast: Forecast, yes: bool, dry_run: bool
 ) -> bool:
     """Say what a run will take; whether the user wants it, if it is large and there is one."""
-    from amem_cli.cli.files import ask_key, on_terminal
+    from amem_cli.cli.files import agreed, can_ask
     from amem_cli.terminal.progress import forecast_line
 
     output, currency = session.output, workspace.settings.llm_currency
     output.notice(forecast_line(forecast, currency, dry_run=dry_run))
     asks = forecast.remote and forecast.notes > NOTES_WITHOUT_FORECAST
-    if yes or not asks or output.as_json or output.quiet or not on_terminal():
-        return True
-    # Enter is no, as in any question of this form.
-    if ask_key(output, "go on? [y/N]", "yn\r\n") == "y":
-        return True
-    output.notice("nothing was done")
-    return False
+    return yes or not asks or not can_ask(output) or agreed(output, "go on?")
 
 
 def _say_what_is_left(session: Session, index: MemoryIndex) -> None:
@@ -134,10 +128,9 @@ def _evolve(
     """Process notes and print each as it is done; returns the exit code."""
     from amem_cli.terminal.progress import EvolveReport, batch_progress
 
-    report = EvolveReport(session.output, len(paths), dry_run)
+    report = EvolveReport(session.output, len(paths), dry_run, forecast)
     interrupted = False
     with workspace.evolving(paths, rest=rest, dry_run=dry_run, **how) as batch:
-        report.begin(forecast)
         try:
             with batch_progress(session.output, batch) as hidden:
                 for number, outcome in enumerate(batch.outcomes(), 1):
@@ -260,7 +253,7 @@ def undo(
 
 def _last_change(session: Session, workspace: Workspace, *, yes: bool) -> str:
     """The id of the last change, once the user agreed to take it back."""
-    from amem_cli.cli.files import ask_key, on_terminal
+    from amem_cli.cli.files import agreed, can_ask
     from amem_cli.terminal.history import show_history
 
     output = session.output
@@ -276,14 +269,12 @@ def _last_change(session: Session, workspace: Workspace, *, yes: bool) -> str:
         )
     if yes:
         return event.id
-    if output.as_json or output.quiet or not on_terminal():
+    if not can_ask(output):
         raise UsageError(
             "without a terminal, name the event",
             hint=f"amem undo {event.id}, or amem undo --yes, takes back the last change.",
         )
     show_history(output.console(), entries, one_note=False, verbose=True)
-    # Enter is no, as in any question of this form.
-    if ask_key(output, "take this back? [y/N]", "yn\r\n") != "y":
-        output.notice("nothing was done")
+    if not agreed(output, "take this back?"):
         raise typer.Exit(EXIT_NOT_FOUND)
     return event.id

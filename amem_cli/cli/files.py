@@ -57,6 +57,19 @@ def ask_key(output: Output, prompt: str, keys: str) -> str:
         output.notice(f"press one of: {' '.join(filter(str.isprintable, keys))}")
 
 
+def can_ask(output: Output) -> bool:
+    """True if somebody sees a question, which is a notice, and can answer it."""
+    return not (output.as_json or output.quiet) and on_terminal()
+
+
+def agreed(output: Output, question: str) -> bool:
+    """Whether the user says yes; Enter is no."""
+    if ask_key(output, f"{question} [y/N]", "yn\r\n") == "y":
+        return True
+    output.notice("nothing was done")
+    return False
+
+
 def read_input(path: Path) -> bytes:
     """The content of a file, or of stdin if the path is `-`."""
     try:

@@ -108,82 +108,68 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-# In the order of `amem --help`: the module with a function (or group) of this name, with an
-# underscore behind it if Python has the word, and the first sentence of its help.
-COMMANDS_BY_USE = {
-    "Begin": {
-        "init": (
-            "vault",
-            "Create a vault from the template, or adopt a folder of notes unchanged.",
-        ),
-        "setup": ("setup", "Show which language models are here, and choose one."),
-        "demo": ("demo", "Show add, link, evolve, search and graph on a sample vault."),
-    },
-    "Write": {
-        "add": ("notes", "Add a note; amem writes its metadata and links it to what you know."),
-        "edit": ("notes", "Open a note in $EDITOR, then update its links."),
-        "open": ("notes", "Open a note in Obsidian or in $EDITOR."),
-        "update": ("notes", "Change fields of a note; amem never rewrites what you set."),
-        "rm": ("notes", "Move a note to the vault's .trash folder."),
-        "mv": ("notes", "Rename or move a note; links to it follow."),
-        "link": ("notes", "Link two notes; the link is yours, and amem never removes it."),
-        "unlink": ("notes", "Remove a link from a note's properties; amem will not add it again."),
-        "tags": ("tags", "List the tags, rename one, or merge several."),
-        "import": (
-            "exchange",
-            "Import notes from JSON Lines, a folder of markdown, Obsidian, Logseq, zk,"
-            " basic-memory, A-MEM or mem0.",
-        ),
-    },
-    "Find and read": {
-        "search": ("search", "Find notes by meaning and by words, with the notes linked to them."),
-        "ask": ("search", "Answer a question from your notes, with citations."),
-        "show": ("notes", "Read a note with its links in both directions."),
-        "list": ("search", "List notes, newest first."),
-        "graph": (
-            "graph",
-            "Show hubs, clusters, orphans and broken links, or what surrounds a note.",
-        ),
-    },
-    "Let amem work, and decide what stays": {
-        "evolve": ("evolve", "Write metadata and links for pending notes, and evolve older notes."),
-        "watch": ("watch", "Keep index and memory up to date while you edit."),
-        "links": ("links", "Decide on the links that amem made or suggests, one by one."),
-        "review": ("review", "Accept or reject proposed changes to older notes."),
-        "history": ("evolve", "Show what amem changed, when, why, and because of which note."),
-        "undo": ("evolve", "Undo a change exactly, or a whole run, removal or merge."),
-    },
-    "Look after the vault": {
-        "stats": (
-            "vault",
-            "Count notes, links, orphans and pending work, and what the model cost.",
-        ),
-        "dedupe": ("dedupe", "Find notes with the same or nearly the same text, and merge them."),
-        "index": ("vault", "Bring the index up to date with the folder."),
-        "obsidian": (
-            "graph",
-            "Show in Obsidian what amem knows: views of notes, marks and colours.",
-        ),
-        "doctor": ("vault", "Check vault, index, models, links, ids and git, and say what to do."),
-        "export": (
-            "exchange",
-            "Export notes as JSON Lines or as plain markdown with ordinary links.",
-        ),
-    },
-    "Set up": {
-        "model": ("model", "Manage the language model and the encoder of a vault."),
-        "compare": (
-            "compare",
-            "Compare two models on your own notes, side by side; nothing is written.",
-        ),
-        "config": ("config", "Read and change settings of the vault or the user."),
-        "lsp": (
-            "lsp",
-            "Serve the vault to a text editor over the Language Server Protocol (stdio).",
-        ),
-        "mcp": ("mcp", "Serve the vault to an agent over the Model Context Protocol (stdio)."),
-    },
-}
+# In the order of `amem --help`: the name, the module with a function (or group) of this name, with
+# an underscore behind it if Python has the word, and the first sentence of its help.
+_TABLE = """
+Begin
+  init     vault    Create a vault from the template, or adopt a folder of notes unchanged.
+  setup    setup    Show which language models are here, and choose one.
+  demo     demo     Show add, link, evolve, search and graph on a sample vault.
+Write
+  add      notes    Add a note; amem writes its metadata and links it to what you know.
+  edit     notes    Open a note in $EDITOR, then update its links.
+  open     notes    Open a note in Obsidian or in $EDITOR.
+  update   notes    Change fields of a note; amem never rewrites what you set.
+  rm       notes    Move a note to the vault's .trash folder.
+  mv       notes    Rename or move a note; links to it follow.
+  link     notes    Link two notes; the link is yours, and amem never removes it.
+  unlink   notes    Remove a link from a note's properties; amem will not add it again.
+  tags     tags     List the tags, rename one, or merge several.
+  import   exchange Import notes from JSON Lines, a folder of markdown, Obsidian, Logseq, zk, \
+basic-memory, A-MEM or mem0.
+Find and read
+  search   search   Find notes by meaning and by words, with the notes linked to them.
+  ask      search   Answer a question from your notes, with citations.
+  show     notes    Read a note with its links in both directions.
+  list     search   List notes, newest first.
+  graph    graph    Show hubs, clusters, orphans and broken links, or what surrounds a note.
+Let amem work, and decide what stays
+  evolve   evolve   Write metadata and links for pending notes, and evolve older notes.
+  watch    watch    Keep index and memory up to date while you edit.
+  links    decide   Decide on the links that amem made or suggests, one by one.
+  review   decide   Accept or reject proposed changes to older notes.
+  history  evolve   Show what amem changed, when, why, and because of which note.
+  undo     evolve   Undo a change exactly, or a whole run, removal or merge.
+Look after the vault
+  stats    vault    Count notes, links, orphans and pending work, and what the model cost.
+  dedupe   dedupe   Find notes with the same or nearly the same text, and merge them.
+  index    vault    Bring the index up to date with the folder.
+  obsidian graph    Show in Obsidian what amem knows: views of notes, marks and colours.
+  doctor   vault    Check vault, index, models, links, ids and git, and say what to do.
+  export   exchange Export notes as JSON Lines or as plain markdown with ordinary links.
+Set up
+  model    model    Manage the language model and the encoder of a vault.
+  compare  compare  Compare two models on your own notes, side by side; nothing is written.
+  config   config   Read and change settings of the vault or the user.
+  lsp      lsp      Serve the vault to a text editor over the Language Server Protocol (stdio).
+  mcp      mcp      Serve the vault to an agent over the Model Context Protocol (stdio).
+"""
+
+
+def _by_use(table: str) -> dict[str, dict[str, tuple[str, str]]]:
+    """Of each heading the commands, of each command the module and the summary."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    heading = ""
+    for row in table.strip().splitlines():
+        if row.startswith(" "):
+            name, module, summary = row.split(maxsplit=2)
+            found[heading][name] = module, summary
+        else:
+            found[heading := row] = {}
+    return found
+
+
+COMMANDS_BY_USE = _by_use(_TABLE)
 COMMANDS = {name: each for group in COMMANDS_BY_USE.values() for name, each in group.items()}
 
 

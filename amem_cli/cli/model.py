@@ -348,7 +348,7 @@ def _report(session: Session, seconds: float = TEST_SECONDS) -> tuple[ModelRepor
 
     with (
         session.workspace() as workspace,
-        session.output.progress("testing the models", on_first_call=True) as progress,
+        session.output.progress("testing the models", at_once=False) as progress,
     ):
         report = report_on_models(workspace, seconds, progress)
         return report, workspace.settings.llm_currency

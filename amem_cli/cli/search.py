@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,8 +29,10 @@ from amem_cli.cli.session import (
     session_of,
 )
 from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
+from amem_cli.language.safe_text import printable
 
 if TYPE_CHECKING:
+    from amem_cli.index.records import NoteSummary
     from amem_cli.workspace.queries import SearchResult
 
 
@@ -124,11 +128,6 @@ def search(
             min_score=min_score,
         )
 
-    def document(result: SearchResult) -> dict[str, Any]:
-        from amem_cli.workspace.documents import search_document
-
-        return search_document(result)
-
     # Synchronised below, while the encoder is loading.
     with session.workspace(sync=False) as workspace:
         if mode == "keyword":
@@ -142,13 +141,11 @@ def search(
         if queries is None:
             result = answer(query)
             if paths_only:
-                from amem_cli.terminal.row_format import write_rows
-
                 end = "\0" if print0 else "\n"
-                write_rows("".join(f"{hit.note.path}{end}" for hit in result.hits))
+                _write_rows("".join(f"{hit.note.path}{end}" for hit in result.hits))
                 raise typer.Exit(EXIT_NOT_FOUND if result.problem else 0)
             session.output.result(
-                lambda: document(result),
+                lambda: _document(result),
                 lambda console: show_hits(
                     console, result, session.hyperlinks(), all_linked=neighbors is True
                 ),
@@ -160,7 +157,13 @@ def search(
             result = answer(text)
             # After the first failure of the encoder, stay with words: it is reported once.
             mode = result.mode
-            session.output.json_line({**extra, **document(result)})
+            session.output.json_line({**extra, **_document(result)})
+
+
+def _document(result: SearchResult) -> dict[str, Any]:
+    from amem_cli.workspace.documents import search_document
+
+    return search_document(result)
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
@@ -254,13 +257,12 @@ def list_(
     """
     from amem_cli.search.read import Wanted
     from amem_cli.search.search import day_of
-    from amem_cli.terminal.row_format import row_maker, write_rows
 
     selection = filters(tag, since, until, path, created, as_of)
     session = session_of(context)
     if form and session.output.as_json:
         raise UsageError("give --format or --json, not both")
-    row_of = row_maker(form)
+    row_of = _row_maker(form)
     with session.workspace() as workspace:
         days = stale_days or (workspace.settings.list_stale_days if stale else 0)
         untouched_since = (date.today() - timedelta(days=days)).isoformat() if days else ""
@@ -279,7 +281,7 @@ def list_(
         session.output.json_line(rows, indent=2)
         return
     if form:
-        write_rows("".join(row_of(each.note) for each in notes))
+        _write_rows("".join(row_of(each.note) for each in notes))
         return
     hyperlinks = session.hyperlinks()
     for each in notes:
@@ -289,6 +291,48 @@ def list_(
         # A title may hold a line break, but a script reads one note a line.
         title = (note.title, hyperlinks.to(note.path))
         session.output.row(f"{note.id or '-':<16}  {day_of(note)}  ", title, f"{mark}{tags}")
+
+
+# What `list --format` knows of a note, and what stands between the parts of a list.
+_BETWEEN = {"tags": " ", "keywords": ", ", "aliases": ", "}
+_FIELDS = ("path", "title", "id", "created", "modified", *_BETWEEN, "context")
+_SIGNS = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
+_PART = re.compile(r"\\[tn0\\]|\{(\w*)\}")
+
+
+def _row_maker(form: str) -> Callable[[NoteSummary], str]:
+    r"""What makes a note's row of a form such as `{path}\t{title}`, with its end.
+
+    A row ends with a line break unless the form itself ends with `\n` or `\0`.
+
+    Raises:
+        UsageError: a field is unknown.
+    """
+    for match in _PART.finditer(form):
+        if match[1] is not None and match[1] not in _FIELDS:
+            raise UsageError(
+                f"--format has no field {match[0]}",
+                hint=f"Fields: {' '.join('{' + name + '}' for name in _FIELDS)}.",
+            )
+    end = "" if form.endswith(("\\n", "\\0")) else "\n"
+
+    def row(note: NoteSummary) -> str:
+        def part(match: re.Match[str]) -> str:
+            name = match[1]
+            if name is None:
+                return _SIGNS[match[0]]
+            value = note.made if name == "created" else getattr(note, name) or ""
+            text = value if isinstance(value, str) else _BETWEEN[name].join(value)
+            return text if name == "path" else " ".join(text.replace("\0", " ").split())
+
+        return _PART.sub(part, form) + end
+
+    return row
+
+
+def _write_rows(text: str) -> None:
+    """Write rows as they are; on a terminal, without what would steer it."""
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def ask(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,14 +19,12 @@ from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Output, plural
 
 if TYPE_CHECKING:
-    from amem_cli.index.records import NoteSummary, Progress
+    from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.search import Filters
     from amem_cli.terminal.hyperlinks import Hyperlinks
     from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
-
-SECONDS_BEFORE_ESTIMATE = 10.0
 
 
 @dataclass
@@ -83,7 +80,7 @@ class Session:
         given = {name: value for name, value in overrides.items() if value is not None}
         if not llm:
             given["llm_backend"] = "none"
-        caller = Caller(progress=self._progress, saved=self._saved)
+        caller = Caller(progress=self.output.progress, saved=self._saved)
         return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)
 
     def evolved(self, workspace: Workspace, paths: Sequence[str], **how: bool) -> list[Outcome]:
@@ -118,39 +115,6 @@ class Session:
             self.output.plain(f"saved {on_one_line(path)}")
             # What follows may take a model a while, and a pipe is buffered.
             sys.stdout.flush()
-
-    @contextlib.contextmanager
-    def _progress(self, label: str, at_once: bool) -> Iterator[Progress | None]:
-        # Most commands count nothing, so they do not load rich for a bar either.
-        with self.output.progress(label, on_first_call=not at_once) as progress:
-            yield self._with_estimate(progress) if label.startswith("embedding") else progress
-
-    def _with_estimate(self, progress: Progress | None) -> Progress:
-        """Also print, once, how long embedding will take."""
-        from amem_cli.terminal.progress import span
-
-        first: tuple[int, float] | None = None
-        printed = False
-
-        def report(done: int, total: int) -> None:
-            nonlocal first, printed
-            if progress is not None:
-                progress(done, total)
-            now = time.monotonic()
-            # The first batch includes the time to load the encoder, which says nothing of the rest.
-            first = first or (done, now)
-            before, since = first
-            if printed or done == before or now - since < SECONDS_BEFORE_ESTIMATE:
-                return
-            left = (now - since) * (total - done) / (done - before)
-            if left > SECONDS_BEFORE_ESTIMATE:
-                printed = True
-                self.output.notice(
-                    f"embedding {total} passages takes about {span(left)} more; you can stop and"
-                    " continue later, and `amem search --mode keyword` works without it"
-                )
-
-        return report
 
 
 def session_of(context: typer.Context) -> Session:

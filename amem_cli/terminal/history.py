@@ -1,4 +1,4 @@
-"""Events of the journal, and proposals with their decisions, as text and as JSON."""
+"""Events of the journal, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from amem_cli.terminal.output import Styled, first_lines, plural
 
 if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
-    from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.journal.events import LinkRecord
     from amem_cli.terminal.output import Console
 
@@ -153,11 +152,12 @@ def _links(event: Event) -> Iterator[tuple[str, str]]:
     if not event.changes and event.kind != "reject":
         after = {link.target: link for link in event.links}
         for link in event.links_before:
-            for text, style in _link_lines(link, after.get(link.target)):
+            for text, style in link_change_lines(link, after.get(link.target)):
                 yield f"{'links':<9}{text}", style
 
 
-def _link_lines(before: LinkRecord, after: LinkRecord | None) -> list[tuple[str, str]]:
+def link_change_lines(before: LinkRecord, after: LinkRecord | None) -> list[tuple[str, str]]:
+    """A link that was changed, or removed, as the lines of a diff."""
     removed = [(f"- {before.text}{link_words(before)}", "red")]
     return removed + ([(f"+ {after.text}{link_words(after)}", "green")] if after else [])
 
@@ -182,90 +182,3 @@ def _listing(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
-    """A proposal; `before` and `after` are what accepting it would do now."""
-    proposal = waiting.proposal
-    change = waiting.change or proposal.change
-    return {
-        "proposal": proposal.id,
-        "time": proposal.time,
-        "id": proposal.note or None,
-        "path": waiting.path,
-        "title": waiting.title,
-        "field": change.field,
-        "before": change.before,
-        "after": change.after,
-        **_link(waiting.link_before, waiting.link_after),
-        "reason": proposal.reason,
-        "because": {"note": proposal.trigger, "title": waiting.because},
-        "model": proposal.model,
-        "outdated": waiting.outdated or None,
-        "blocked": waiting.blocked or None,
-    }
-
-
-def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]:
-    """What a proposal would change in a link."""
-    if before is None:
-        return {}
-    was = {"relation": before.relation, "strength": before.strength}
-    new = None if after is None else {"relation": after.relation, "strength": after.strength}
-    return {"link": {"path": before.path, "before": was, "after": new}}
-
-
-def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[str, Any]:
-    """The proposals left, and the decisions just made."""
-    groups = {
-        "waiting": left,
-        "accepted": decisions.accepted,
-        "rejected": decisions.rejected,
-        "outdated": decisions.outdated,
-    }
-    problems = [f"{problem.path}: {problem.message}" for problem in decisions.problems]
-    return {name: list(map(waiting_document, group)) for name, group in groups.items()} | {
-        "problems": problems
-    }
-
-
-def show_waiting(console: Console, waiting: ReviewItem) -> None:
-    """A proposal with its reason and a diff."""
-    proposal = waiting.proposal
-    place = (f"  {waiting.path}  {proposal.id}", "dim")
-    console.print(Styled((waiting.title, "bold"), place))
-    console.print(Styled("  because of ", (f"“{waiting.because}”", "cyan")))
-    if proposal.reason:
-        console.print(Styled("  ", (proposal.reason, "italic")))
-    if waiting.change is None:
-        why = "not possible now: " if waiting.blocked else "no longer applies: "
-        console.print(Styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
-        return
-    lines = change_lines(waiting.change)
-    if waiting.link_before is not None:
-        # A link's text is the same before and after if only its relation or strength changes.
-        lines = _link_lines(waiting.link_before, waiting.link_after)
-    for text, style in lines:
-        console.print(Styled(f"  {waiting.change.field:<9}", (text, style)))
-
-
-def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:
-    """Every proposal, by note."""
-    if not waiting:
-        console.print("no proposals to review")
-    for each in waiting:
-        show_waiting(console, each)
-
-
-def show_decisions(console: Console, decisions: Decisions) -> None:
-    """The decisions, a line for each kind."""
-    for name, group in (
-        ("accepted", decisions.accepted),
-        ("rejected", decisions.rejected),
-        ("dropped, no longer applicable", decisions.outdated),
-    ):
-        if group:
-            titles = ", ".join(dict.fromkeys(each.title for each in group))
-            console.print(Styled(f"{name}: {len(group)}", (f"  ({titles})", "dim")))
-    for problem in decisions.problems:
-        console.print(Styled(("! ", "yellow"), f"{problem.path}: {problem.message}"))

@@ -80,7 +80,7 @@ class Output:
 
     def plain(self, text: str) -> None:
         """Print result text without styling."""
-        sys.stdout.write(_encodable(printable(text), sys.stdout.encoding) + "\n")
+        sys.stdout.write(printable(text) + "\n")
 
     def row(self, *parts: Part) -> None:
         """Print parts of result text on one line, each in its place also from right to left.
@@ -92,7 +92,7 @@ class Output:
         if _is_terminal(sys.stdout):
             styles = (style for _, style in pairs)
             texts = list(map(_linked, map(isolated, texts), styles))
-        sys.stdout.write(_encodable("".join(texts), sys.stdout.encoding) + "\n")
+        sys.stdout.write("".join(texts) + "\n")
 
     def notice(self, text: str) -> None:
         """Print something worth knowing on stderr."""
@@ -119,14 +119,14 @@ class Output:
         _print_error(text)
 
     @contextlib.contextmanager
-    def progress(self, label: str, *, on_first_call: bool = False) -> Iterator[Progress | None]:
+    def progress(self, label: str, at_once: bool = True) -> Iterator[Progress | None]:
         """What is done, on stderr if that is a terminal; yields what to call with (done, total).
 
         Before the first call, nothing is counted and there is no bar. What is done in a moment is
         not shown at all.
 
         Args:
-            on_first_call: show nothing before the first call.
+            at_once: False shows nothing before the first call, and loads no rich for it.
         """
         if self.quiet or not sys.stderr.isatty():
             yield None
@@ -148,7 +148,7 @@ class Output:
                     bar = rich_bar(self, label, *columns, completed=done, total=total)
                     update = stack.enter_context(bar).update
 
-            if not on_first_call:
+            if at_once:
                 stack.enter_context(self.doing(label))
             yield report
 
@@ -180,7 +180,7 @@ def _linked(text: str, style: str) -> str:
 def _print_error(text: str) -> None:
     """Write to stderr; if that terminal or pipe is gone, the command goes on."""
     try:
-        sys.stderr.write(_encodable(printable(text), sys.stderr.encoding) + "\n")
+        sys.stderr.write(printable(text) + "\n")
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)
@@ -195,32 +195,9 @@ def silence(stream: TextIO) -> None:
 
 
 # What stands for amem's own signs where the encoding lacks them, as in pipes on Windows.
-_PLAIN_SIGNS = {
-    "→": "->",
-    "←": "<-",
-    "↔": "<->",
-    "⇢": "~>",
-    "⇠": "<~",
-    "↛": "-x",
-    "↳": ">",
-    "✓": "ok",
-    "…": "...",
-    "“": '"',
-    "”": '"',
-    "‘": "'",
-    "’": "'",
-    "–": "-",
-    "—": "-",
-    "·": "-",
-    "├": "|",
-    "│": "|",
-    "└": "`",
-    "─": "-",
-    "●": "*",
-    "×": "x",
-    "‖": "=",
-    "↻": "o",
-}
+_PLAIN_SIGNS = dict(zip("“”‘’–—·├│└─●×‖↻↳", "\"\"''---||`-*x=o>", strict=True))
+_PLAIN_SIGNS |= {"→": "->", "←": "<-", "↔": "<->", "⇢": "~>", "⇠": "<~", "↛": "-x"}
+_PLAIN_SIGNS |= {"✓": "ok", "…": "..."}
 # How a stream writes what its encoding lacks: an escape, for a note's characters, is better than an
 # error.
 PLAINLY = "amem-plainly"
@@ -238,10 +215,6 @@ def _plainly(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 codecs.register_error(PLAINLY, _plainly)
-
-
-def _encodable(text: str, encoding: str | None) -> str:
-    return text.encode(encoding or "utf-8", PLAINLY).decode(encoding or "utf-8")
 
 
 # With one of these variables a user asks for a terminal's output in a pipe.
@@ -364,8 +337,8 @@ def rich_bar(
     console = rich_console(sys.stderr, output.color)
     text = TextColumn("{task.description}")
     with Bar(text, *columns, console=console, transient=True, **options) as bar:
-        # The fields are those that a column of `batch_progress` shows.
-        task = bar.add_task(label, total=total, completed=completed, left="", note="")
+        # The field is what a column of `batch_progress` shows.
+        task = bar.add_task(label, total=total, completed=completed, note="")
         yield RichBar(functools.partial(bar.update, task), functools.partial(_hidden, bar))
 
 

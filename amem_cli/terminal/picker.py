@@ -6,11 +6,10 @@ import contextlib
 import os
 import signal
 import sys
+import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amem_cli.language.fuzzy_match import PickerEntry, folded, ranked
 from amem_cli.system.signals import ENDING
 
 if TYPE_CHECKING:
@@ -23,8 +22,14 @@ ESCAPE_SECONDS = 0.05
 MAX_QUERY = 200
 
 
-@dataclass(frozen=True, slots=True)
-class PickerItem:
+class PickerEntry(NamedTuple):
+    """What can be chosen, folded: what it is called, and all else by which it may be known."""
+
+    title: str
+    aside: str
+
+
+class PickerItem(NamedTuple):
     """One line of the list, safe for a terminal; all of it is searched."""
 
     title: str
@@ -59,7 +64,6 @@ class _Picker:
         self._matches: list[int] = list(range(len(items)))
         self._at = 0
         self._top = 0
-        self._matches_of: dict[str, list[int]] = {}
 
     def run(self, *, color: bool) -> int | None:
         """Show the list until the user picks an item or leaves."""
@@ -83,15 +87,7 @@ class _Picker:
             return app.run()
 
     def _typed(self, query: str) -> None:
-        query = query[:MAX_QUERY]
-        if query not in self._matches_of:
-            # Only what matches the beginning of a query can match all of it.
-            beginnings = (query[:end] for end in range(len(query) - 1, 0, -1))
-            among = next(
-                (self._matches_of[each] for each in beginnings if each in self._matches_of), None
-            )
-            self._matches_of[query] = ranked(query, self._entries, among)
-        self._matches = self._matches_of[query]
+        self._matches = ranked(query[:MAX_QUERY], self._entries)
         self._at = self._top = 0
 
     def _layout(self, buffer: Any) -> Any:
@@ -180,3 +176,66 @@ def _ended_by_signals(app: Application[int | None]) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+# Of a place, how much a word there counts.
+_WHOLE, _IN_TITLE, _ASIDE, _SPREAD, _SPREAD_ASIDE = 1000, 600, 400, 200, 100
+_AT_THE_START, _AT_A_WORD = 200, 100
+# So little that the worst match in a title still beats the best outside of it.
+_FARTHEST = 90
+
+
+def folded(text: str) -> str:
+    """A text without case, accents and compatibility forms, as it is compared."""
+    if text.isascii():
+        return text.lower()
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in parts if not unicodedata.combining(char))
+
+
+def ranked(query: str, entries: Sequence[PickerEntry]) -> list[int]:
+    """Positions of the entries that hold every word of a query, best first.
+
+    A word is held by letters in its order, however far apart; those that are together, at the
+    start of a title or of a word in it count more. Equals keep their order.
+    """
+    words = folded(query).split()
+    found = []
+    for place, entry in enumerate(entries):
+        scores = [_word_score(word, entry) for word in words]
+        if 0 not in scores:
+            found.append((-sum(scores), place))
+    return [place for _, place in sorted(found)]
+
+
+def _word_score(word: str, entry: PickerEntry) -> int:
+    """How well a word fits; 0 if it does not."""
+    title, aside = entry
+    at = title.find(word)
+    if at >= 0:
+        if word == title:
+            return _WHOLE
+        # The start of a later word counts more than an earlier place within a word.
+        inner = at and title.find(f" {word}")
+        if inner > 0:
+            at = inner + 1
+        start = _AT_THE_START if at == 0 else _AT_A_WORD if not title[at - 1].isalnum() else 0
+        return _IN_TITLE + start - min(at, _FARTHEST)
+    at = aside.find(word)
+    if at >= 0:
+        return _ASIDE + (_AT_A_WORD if at == 0 or not aside[at - 1].isalnum() else 0)
+    spread = _spread(word, title)
+    if spread is not None:
+        return _SPREAD - min(spread, _FARTHEST)
+    spread = _spread(word, aside)
+    return 0 if spread is None else _SPREAD_ASIDE - min(spread, _FARTHEST)
+
+
+def _spread(word: str, text: str) -> int | None:
+    """How many other letters are between those of a word; None if they are not all there."""
+    first = at = text.find(word[0])
+    for char in word[1:]:
+        if at < 0:
+            return None
+        at = text.find(char, at + 1)
+    return None if at < 0 else at - first + 1 - len(word)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from amem_cli.language.safe_text import json_text, on_one_line
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.price import money
 from amem_cli.system.signals import held
 from amem_cli.terminal.output import plural, rich_bar, size
@@ -25,14 +25,11 @@ if TYPE_CHECKING:
 # A short run leaves no line in a log; a long one shows now and then that it is alive.
 SECONDS_BEFORE_A_LINE = 15.0
 SECONDS_BETWEEN_LINES = 60.0
-SECONDS_BETWEEN_TRANSFER_LINES = 15.0
-# Notes differ in length, and a model's first answer takes as long as loading it.
-NOTES_BEHIND = 50
-LEAST_NOTES = 5
-LEAST_SECONDS = 5.0
-
+# A model may take minutes for a note, and its speed is that of the last notes.
+SECONDS_OF_SPEED = 600.0
 
 Hidden = Callable[[], contextlib.AbstractContextManager[None]]
+Transferred = Callable[[str, int, int], None]
 
 
 @contextlib.contextmanager
@@ -41,56 +38,42 @@ def batch_progress(output: Output, batch: EvolveBatch) -> Iterator[Hidden]:
 
     Yields what hides it, to be entered while something else is printed.
     """
-    began = time.monotonic()
-    remaining = RemainingTime(began)
-
-    def time_left(done: int, total: int) -> str:
-        now = time.monotonic()
-        remaining.reached(done, now)
-        seconds = remaining.seconds(total, now)
-        # A shorter time is over before it is read, or was wrong.
-        return "" if not seconds or seconds < LEAST_SECONDS else f"about {span(seconds)} left"
-
     count = len(batch.paths)
     if output.quiet or not count:
         yield contextlib.nullcontext
     elif sys.stderr.isatty():
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.table import Column
 
         rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
         columns = (
             BarColumn(bar_width=16),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
+            TimeRemainingColumn(compact=True),
             # Brackets in a path are not markup.
             TextColumn("{task.fields[note]}", markup=False, style="dim", table_column=rest),
         )
         # Of one note there is nothing to count.
         shown = columns if count > 1 else columns[-1:]
         bar = rich_bar(
-            output, "processing", *shown, total=count, expand=True, redirect_stdout=False
+            output,
+            "processing",
+            *shown,
+            total=count,
+            expand=True,
+            redirect_stdout=False,
+            speed_estimate_period=SECONDS_OF_SPEED,
         )
         with bar as (update, hidden):
             batch.begin = lambda path: update(note=on_one_line(path))
-            batch.progress = lambda done, total: update(completed=done, left=time_left(done, total))
+            batch.progress = lambda done, total: update(completed=done)
             yield hidden
     else:
-        next_line = began + SECONDS_BEFORE_A_LINE
-
-        def report(done: int, total: int) -> None:
-            nonlocal next_line
-            # Called for each note, also without a line: the estimate is made from each step.
-            left = time_left(done, total)
-            if time.monotonic() >= next_line and done < total:
-                next_line = time.monotonic() + SECONDS_BETWEEN_LINES
-                output.notice(f"processing: {done} of {total} notes{', ' if left else ''}{left}")
-
-        batch.begin, batch.progress = lambda path: None, report
+        say = _lines_now_and_then(output.notice, SECONDS_BETWEEN_LINES)
+        batch.progress = lambda done, total: say(
+            "processing", f"{done} of {total} notes", done, total
+        )
         yield contextlib.nullcontext
-
-
-Transferred = Callable[[str, int, int], None]
 
 
 @contextlib.contextmanager
@@ -112,24 +95,30 @@ def transfer_progress(output: Output) -> Iterator[Transferred]:
                 description=label, completed=done, total=total
             )
     else:
-        yield _transfer_lines(output.notice)
+        say = _lines_now_and_then(output.notice, SECONDS_BEFORE_A_LINE)
+        yield lambda label, done, total: say(
+            label, f"{100 * done // max(total, 1)} % of {size(total)}", done, total
+        )
 
 
-def _transfer_lines(notice: Callable[[str], None]) -> Transferred:
+def _lines_now_and_then(
+    notice: Callable[[str], None], seconds: float
+) -> Callable[[str, str, int, int], None]:
+    """What to call with a label, how far it is in words, and in numbers; prints a few lines."""
     began: dict[str, tuple[float, int]] = {}
-    last = 0.0
+    next_line = time.monotonic() + SECONDS_BEFORE_A_LINE
 
-    def report(label: str, done: int, total: int) -> None:
-        nonlocal last
+    def report(label: str, reached: str, done: int, total: int) -> None:
+        nonlocal next_line
         now = time.monotonic()
         # A resumed download begins with bytes that say nothing about its speed.
         started, before = began.setdefault(label, (now, done))
-        if now - max(last, started) < SECONDS_BETWEEN_TRANSFER_LINES:
+        if now < next_line or done >= total:
             return
-        last = now
-        speed = (done - before) / (now - started)
-        left = f", about {span((total - done) / speed)} left" if speed > 0 else ""
-        notice(f"{label}: {100 * done // max(total, 1)} % of {size(total)}{left}")
+        next_line = now + seconds
+        speed = (done - before) / (now - started) if now > started else 0.0
+        left = f", about {span((total - done) / speed)} left" if speed else ""
+        notice(f"{label}: {reached}{left}")
 
     return report
 
@@ -141,42 +130,32 @@ PROBLEMS_SHOWN = 10
 
 @dataclass
 class EvolveReport:
-    """Prints each of `count` notes as it is done, so that a long run needs no memory."""
+    """Prints each of `count` notes as it is done, and what it adds up to."""
 
     output: Output
     count: int
     dry_run: bool
+    forecast: Forecast | None = None
     done: int = 0
     pending: int = 0
     failed: int = 0
     _with_problems: int = 0
     _totals: Counter[str] = field(default_factory=Counter)
+    _documents: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def reported(self) -> int:
         """How many notes `note` was called with."""
         return self.done + self.pending
 
-    def begin(self, forecast: Forecast | None) -> None:
-        """Open the JSON document."""
-        if self.output.as_json:
-            start = {"dry_run": self.dry_run, "forecast": forecast_document(forecast)}
-            # Without its closing brace, as the notes follow.
-            sys.stdout.write(f'{json_text(start, indent=2)[:-2]},\n  "notes": [')
-
     def note(self, outcome: Outcome, hidden: Hidden) -> None:
         """Print one note while the progress is `hidden`, or count it."""
         self._totals["described"] += bool(outcome.written)
         for name in ("links", "suggested", "evolved", "proposed"):
             self._totals[name] += len(getattr(outcome, name))
-        text = ""
-        if self.output.as_json:
-            comma = "," if self.reported else ""
-            text = json_text(outcome_document(outcome), indent=2).replace("\n", "\n    ")
-            text = f"{comma}\n    {text}"
-        # Printed and counted together: an interruption between the two would miscount.
-        with held(), hidden() if text and sys.stdout.isatty() else contextlib.nullcontext():
-            sys.stdout.write(text)
+        # An interruption in the middle would miscount.
+        with held():
+            self._documents += [outcome_document(outcome)] if self.output.as_json else []
             self.done += not outcome.pending
             self.pending += outcome.pending
             self.failed += outcome.failed
@@ -200,19 +179,20 @@ class EvolveReport:
                 self.output.notice(f"! {on_one_line(outcome.path)}: {problem}")
 
     def end(self, batch: EvolveBatch, *, interrupted: bool) -> None:
-        """Print the totals and why the run ended, and close the JSON document."""
+        """Print the totals and why the run ended, or the JSON document."""
         left = self.count - self.reported - batch.elsewhere
         reason = "interrupted" if interrupted else "".join(batch.stopped[:1])
         if self.output.as_json:
-            rest = {
+            document = {
+                "dry_run": self.dry_run,
+                "forecast": forecast_document(self.forecast),
+                "notes": self._documents,
                 "pending": self.pending + left,
                 "left": left,
                 "elsewhere": batch.elsewhere,
                 "stopped": reason,
             }
-            gap = "\n  " if self.reported else ""
-            # Without its opening brace the rest continues the document that `begin` opened.
-            sys.stdout.write(f"{gap}],\n{json_text(rest, indent=2)[2:]}\n")
+            self.output.json_line(document, indent=2)
         elif not self.count:
             self.output.plain("nothing is pending")
         elif self.count > NOTES_IN_FULL and self.reported:
@@ -263,35 +243,6 @@ def _tokens(count: int) -> str:
     if count >= 1_000_000:
         return f"{count / 1e6:.1f} M"
     return f"{round(count, 2 - len(str(count))):,}"
-
-
-class RemainingTime:
-    """Estimates by the last notes, so that a change of the model's speed soon shows.
-
-    All moments are seconds of a steady clock, the first when the run begins.
-    """
-
-    def __init__(self, now: float) -> None:
-        self._began = now
-        self._moments: deque[tuple[int, float]] = deque(maxlen=NOTES_BEHIND + 1)
-
-    def reached(self, done: int, now: float) -> None:
-        """Record how many notes are done by now."""
-        self._moments.append((done, now))
-
-    def seconds(self, total: int, now: float) -> float | None:
-        """Seconds until all are done; None before an estimate is possible.
-
-        It does not grow while one note takes long; the next estimate will.
-        """
-        if not self._moments or now - self._began < LEAST_SECONDS:
-            return None
-        (first, since), (last, until) = self._moments[0], self._moments[-1]
-        if last - first < LEAST_NOTES:
-            return None
-        each = (until - since) / (last - first)
-        left = total - last
-        return max(0.0, left * each - (now - until), (left - 1) * each)
 
 
 def span(seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Program
-from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.fakes.prepared_encoder import with_quick_encoder
 from tests.repositories import TestRepository, new_repository, person
 from tests.vaults import write_note
 
@@ -39,16 +38,7 @@ def commit(repo: TestRepository, day: str) -> None:
 @pytest.fixture
 def notes(amem: Program, tmp_path: Path) -> Path:
     """A folder under git whose files were all copied on one day; one is renamed, one not in git."""
-    name = "nobody/first"
-    key = hashlib.sha256(name.encode()).hexdigest()
-    folder = tmp_path / f"cache/encoders/first-{key[:16]}"
-    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
-    amem.environment |= {
-        "AMEM_CACHE_DIR": str(tmp_path / "cache"),
-        "AMEM_ENCODER_MODEL": name,
-        "HF_HUB_OFFLINE": "1",
-        "TZ": "UTC",
-    }
+    amem.environment |= with_quick_encoder(tmp_path / "cache") | {"TZ": "UTC"}
     repo = new_repository(tmp_path / "v", person(tmp_path / "kim"))
     repo.write("Untitled.md", TEXTS["Otters.md"])
     commit(repo, "2025-05-04")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from amem_cli.index.vectors import EMBEDDED_AT_ONCE
 from amem_cli.models.encoder_files import GRAPH_FILE
 from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program
-from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.fakes.prepared_encoder import prepare_hub_model
 from tests.vaults import write_note
 from tests.watching import watching
 
@@ -26,20 +24,13 @@ COUNT = EMBEDDED_AT_ONCE + 50
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 
 
-def prepare(cache: Path, name: str) -> None:
-    """Let a model of the hub be one that was fetched and prepared before."""
-    key = hashlib.sha256(name.encode()).hexdigest()
-    folder = cache / "encoders" / f"{Path(name).name}-{key[:16]}"
-    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
-
-
 @pytest.fixture
 def vault(amem: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     cache = tmp_path / "cache"
     monkeypatch.setenv("AMEM_CACHE_DIR", str(cache))
     amem.environment |= OFFLINE
     for name in ("nobody/first", "nobody/second"):
-        prepare(cache, name)
+        prepare_hub_model(cache, name)
     assert amem("init", "v").code == 0
     amem.environment["AMEM_VAULT"] = str(tmp_path / "v")
     for number in range(COUNT):

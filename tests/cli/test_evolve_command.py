@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -11,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ import pytest
 
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
-from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.fakes.prepared_encoder import with_quick_encoder
 from tests.screen import Screen
 from tests.terminal import at_terminal, plain
 from tests.vaults import write_note
@@ -30,19 +28,10 @@ COUNT = 120
 @pytest.fixture
 def vault(amem: Program, tmp_path: Path) -> Path:
     """An adopted vault of many notes, with an encoder that takes no time."""
-    name = "nobody/first"
-    key = hashlib.sha256(name.encode()).hexdigest()
-    folder = tmp_path / f"cache/encoders/first-{key[:16]}"
-    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
     for number in range(COUNT):
         note = write_note(tmp_path / "v", f"n{number:03}.md", f"Walrus {number} dives for clams.\n")
         os.utime(note, (1_000_000 + number, 1_000_000 + number))
-    amem.environment |= {
-        "AMEM_CACHE_DIR": str(tmp_path / "cache"),
-        "AMEM_ENCODER_MODEL": name,
-        "AMEM_VAULT": str(tmp_path / "v"),
-        "HF_HUB_OFFLINE": "1",
-    }
+    amem.environment |= with_quick_encoder(tmp_path / "cache") | {"AMEM_VAULT": str(tmp_path / "v")}
     assert amem("init", "v", "--adopt").code == 0
     assert amem("index").code == 0
     return tmp_path / "v"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import pytest
 
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
-from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.fakes.prepared_encoder import with_quick_encoder
 from tests.terminal import at_terminal, plain
 from tests.vaults import write_note
 
@@ -29,15 +27,7 @@ ENDS = "; Ctrl-C keeps what is done\n"
 @pytest.fixture
 def notes(amem: Program, vault: Path) -> Path:
     """A vault with notes that amem has never processed, and an encoder that takes no time."""
-    name = "nobody/first"
-    key = hashlib.sha256(name.encode()).hexdigest()
-    folder = vault.parent / f"cache/encoders/first-{key[:16]}"
-    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
-    amem.environment |= {
-        "AMEM_CACHE_DIR": str(vault.parent / "cache"),
-        "AMEM_ENCODER_MODEL": name,
-        "HF_HUB_OFFLINE": "1",
-    }
+    amem.environment |= with_quick_encoder(vault.parent / "cache")
     for number in range(COUNT):
         note = write_note(vault, f"n{number:02}.md", f"Walrus {number} dives for clams.\n" * 4)
         os.utime(note, (1_000_000 + number, 1_000_000 + number))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import pty
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from amem_cli.errors import EXIT_INTERRUPTED
 from tests.conftest import Program
-from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.fakes.prepared_encoder import with_quick_encoder
 from tests.vaults import write_note
 
 pytestmark = pytest.mark.slow
@@ -43,17 +41,9 @@ except KeyboardInterrupt as error:
 @pytest.fixture
 def vault(amem: Program, tmp_path: Path) -> Program:
     """A vault with a prepared encoder that was not yet asked anything."""
-    name = "nobody/first"
-    key = hashlib.sha256(name.encode()).hexdigest()
-    folder = tmp_path / f"cache/encoders/first-{key[:16]}"
-    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
     assert amem("init", "v").code == 0
-    amem.environment |= {
-        "AMEM_CACHE_DIR": str(tmp_path / "cache"),
-        "AMEM_VAULT": str(tmp_path / "v"),
-        "HF_HUB_OFFLINE": "1",
-    }
-    assert amem("config", "set", "encoder.model", name).code == 0
+    amem.environment |= with_quick_encoder(tmp_path / "cache")
+    amem.environment["AMEM_VAULT"] = str(tmp_path / "v")
     return amem
 
 

@@ -226,11 +226,10 @@ def test_nothing_of_the_list_is_loaded_where_the_note_is_named(vault: Program) -
 
 
 def test_ten_thousand_notes_are_narrowed_at_once(tmp_path: Path) -> None:
-    from amem_cli.language.fuzzy_match import PickerEntry, folded, ranked
+    from amem_cli.terminal.picker import PickerEntry, folded, ranked
 
     entries = [
         PickerEntry(folded(f"Note {n} on topic {n % 97}"), f"#t{n % 13}") for n in range(10_000)
     ]
     found = ranked("topic 42 note 9", entries)
     assert found and all(n % 97 == 42 or "42" in entries[n].title for n in found[:5])
-    assert ranked("topic 42 note 9", entries, ranked("topic 42 not", entries)) == found

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from amem_cli.language.fuzzy_match import PickerEntry, folded, ranked
-
-TEXT = st.text(alphabet="aäbß é東ー́ﬁ", max_size=12)
-ENTRIES = st.lists(
-    st.builds(lambda a, b: PickerEntry(folded(a), folded(b)), TEXT, TEXT), max_size=8
-)
+from amem_cli.terminal.picker import PickerEntry, folded, ranked
 
 
 def best(query: str, *titles: str, aside: str = "") -> list[str]:
@@ -40,14 +33,3 @@ def test_what_does_not_hold_every_word_is_not_found_and_equals_keep_their_order(
     assert best("tea milk", "Tea", aside="#milk") == ["Tea"]
     assert best("", "b", "a") == best("  ", "b", "a") == ["b", "a"]
     assert best("a", "xa 1", "xa 2") == ["xa 1", "xa 2"]
-
-
-@given(TEXT, ENTRIES)
-def test_a_longer_query_finds_nothing_that_its_beginning_does_not(
-    query: str, entries: list[PickerEntry]
-) -> None:
-    found = ranked(query, entries)
-    for end in range(1, len(query)):
-        shorter = ranked(query[:end], entries)
-        assert set(found) <= set(shorter)
-        assert ranked(query, entries, shorter) == found

@@ -1,0 +1,329 @@
+"""`amem links` and `amem review`: decide on links and proposed changes, by keys or by options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from amem_cli.cli.files import ask_key, can_ask, write_in_editor
+from amem_cli.cli.session import LIMIT, Session, session_of
+from amem_cli.editing.review import Decisions, ReviewItem
+from amem_cli.errors import AmemError, NotFoundError, Problem, SettingsError, UsageError
+from amem_cli.notes.note import RELATIONS, Relation
+from amem_cli.terminal.decisions import (
+    review_document,
+    show_all_waiting,
+    show_decided,
+    show_decisions,
+    show_link,
+    show_links,
+    show_waiting,
+)
+from amem_cli.workspace.documents import links_document
+
+if TYPE_CHECKING:
+    from amem_cli.index.draft import FieldValue
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.search.suggestions import OpenLink
+    from amem_cli.terminal.output import Console
+    from amem_cli.workspace.workspace import Workspace
+
+LINK_KEYS = "[k]eep  [r]eject  [c]hange relation  [s]kip  [q]uit"
+REVIEW_KEYS = "[a]ccept  [r]eject  [e]dit  [s]kip  [A]ccept all of this note  [q]uit"
+_RELATIONS = "  ".join(f"[{number}] {name}" for number, name in enumerate(RELATIONS, 1))
+
+
+def links(
+    context: typer.Context,
+    note: Annotated[
+        str | None, Argument(help="Only links of this note, and to it.", show_default=False)
+    ] = None,
+    keep: Annotated[
+        list[str] | None, Option(help="Keep the link with this note. Repeatable.")
+    ] = None,
+    reject: Annotated[
+        list[str] | None, Option(help="Reject the link with this note. Repeatable.")
+    ] = None,
+    relation: Annotated[
+        str | None,
+        Option(
+            help="With --keep: related, supports, contradicts, supersedes, example_of, part_of or"
+            " causes."
+        ),
+    ] = None,
+    suggested: Annotated[
+        bool, Option("--suggested", help="Only suggestions, not the links that amem made.")
+    ] = False,
+    limit: Annotated[int, Option(*LIMIT, min=1, help="Maximum number of links.")] = 50,
+) -> None:
+    """Decide on the links that amem made or suggests, one by one.
+
+    A suggestion is a link that amem is not sure enough of to write: it is in no file until you keep
+    it. A link that you keep is yours; one that you reject is neither made nor suggested again. On a
+    terminal, this command steps through them; elsewhere it lists them.
+
+    Examples:
+
+        amem links
+        amem links "Weekly review" --suggested
+        amem links "Weekly review" --keep "Atomic notes" --relation supports
+        amem links "Weekly review" --reject "Bread" --json
+    """
+    session = session_of(context)
+    by_options = bool(keep or reject)
+    if by_options and note is None:
+        raise UsageError("--keep and --reject need the note", hint="amem links NOTE --keep OTHER")
+    if relation is not None and (not keep or relation not in RELATIONS):
+        raise UsageError(
+            "--relation goes with --keep" if not keep else f"no relation {relation!r}",
+            hint=f"One of: {', '.join(RELATIONS)}.",
+        )
+    by_keys = not by_options and can_ask(session.output)
+    interrupted = False
+    with session.workspace() as workspace:
+        about = workspace.note(note) if note else None
+        waiting = workspace.open_links(about, suggested_only=suggested)
+        decisions = _LinkDecisions(workspace)
+        if about is not None and by_options:
+            # Find all before deciding anything: a wrong name must change nothing.
+            up = [_waiting_between(workspace, about, waiting, name) for name in keep or ()]
+            down = [_waiting_between(workspace, about, waiting, name) for name in reject or ()]
+            if both := [each for each in up if each in down]:
+                name = both[0].other(about.path).title
+                raise UsageError(f"{name!r} cannot be both kept and rejected")
+            for link in up:
+                decisions.keep(link, relation)
+            for link in down:
+                decisions.reject(link)
+        elif by_keys:
+            try:
+                _links_by_keys(session, decisions, waiting[:limit])
+            except KeyboardInterrupt:
+                # What was decided stands, and is shown.
+                interrupted = True
+        kept, rejected = decisions.kept, decisions.rejected
+        if kept or rejected:
+            waiting = workspace.open_links(about, suggested_only=suggested)
+    shown = waiting[:limit]
+    document = links_document(
+        {
+            "links": [each for each in shown if not each.suggested],
+            "suggested": [each for each in shown if each.suggested],
+            "kept": kept,
+            "rejected": rejected,
+        }
+    )
+
+    def show(console: Console) -> None:
+        if kept or rejected or (by_keys and waiting):
+            show_decided(console, kept, rejected)
+        else:
+            show_links(console, shown, session.hyperlinks(), left_out=len(waiting) - len(shown))
+
+    session.output.result(document, show)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+@dataclass
+class _LinkDecisions:
+    """Decides on links one by one, and remembers how."""
+
+    workspace: Workspace
+    kept: list[OpenLink] = field(default_factory=list)
+    rejected: list[OpenLink] = field(default_factory=list)
+
+    def keep(self, link: OpenLink, relation: Relation | None = None) -> None:
+        """Make a link the user's, perhaps with another relation."""
+        if self.workspace.link(link.source, link.target, relation=relation):
+            self.kept.append(replace(link, relation=relation or link.relation))
+
+    def reject(self, link: OpenLink) -> None:
+        """Remove a link, or the suggestion of it."""
+        if self.workspace.unlink(link.source, link.target):
+            self.rejected.append(link)
+
+
+def _waiting_between(
+    workspace: Workspace, note: NoteSummary, waiting: Sequence[OpenLink], name: str
+) -> OpenLink:
+    """The link between two notes that waits; the made one before the suggested one."""
+    other = workspace.note(name)
+    for link in waiting:
+        if link.pair == {note.path, other.path}:
+            return link
+    raise NotFoundError(
+        f"no link between {note.path} and {other.path} waits for a decision",
+        hint="`amem links` shows those that do; `amem link` links any two notes.",
+    )
+
+
+def _links_by_keys(
+    session: Session, decisions: _LinkDecisions, waiting: Sequence[OpenLink]
+) -> None:
+    """Step through the links; each decision takes effect at once."""
+    console, output = session.output.console(), session.output
+    texts = decisions.workspace.index.text
+    left = list(waiting)
+    while left:
+        link = left.pop(0)
+        beginnings = {
+            each.path: " ".join(texts.passages(each.path)[:1])
+            for each in (link.source, link.target)
+            if not each.context
+        }
+        console.print()
+        show_link(console, link, session.hyperlinks(), beginnings=beginnings)
+        choice = ask_key(output, f"{LINK_KEYS}   ({len(left) + 1} left)", "kyrncsq\r\n")
+        if choice == "q":
+            break
+        try:
+            if choice in "ky":
+                decisions.keep(link)
+            elif choice in "rn":
+                decisions.reject(link)
+                left = [each for each in left if each.pair != link.pair]
+            elif choice == "c":
+                key = ask_key(output, f"{_RELATIONS}  [q] back", "1234567q\r\n")
+                if key.isdigit():
+                    decisions.keep(link, RELATIONS[int(key) - 1])
+                else:
+                    left.insert(0, link)
+        except AmemError as error:
+            # A note that cannot be written is no reason to leave the others.
+            output.notice(f"! {error.message}")
+
+
+def review(
+    context: typer.Context,
+    note: Annotated[
+        str | None, Argument(help="Only changes to this note, or caused by it.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None, Option(help="Accept the proposal with this id. Repeatable.")
+    ] = None,
+    reject: Annotated[
+        list[str] | None, Option(help="Reject the proposal with this id. Repeatable.")
+    ] = None,
+    accept_all: Annotated[bool, Option("--accept-all", help="Accept all.")] = False,
+    reject_all: Annotated[bool, Option("--reject-all", help="Reject all.")] = False,
+    listing: Annotated[bool, Option("--list", help="Only list them.")] = False,
+) -> None:
+    """Accept or reject proposed changes to older notes.
+
+    amem proposes changes instead of making them if `evolution.mode` is "review", and where only the
+    subject tells which note another speaks of. On a terminal, this command steps through them;
+    elsewhere, or with --list, it lists them.
+
+    Examples:
+
+        amem review
+        amem review "Weekly review" --accept-all
+        amem review --accept 000641a2c3f --json
+    """
+    session = session_of(context)
+    by_options = bool(accept or reject or accept_all or reject_all)
+    if (accept_all and (reject_all or accept)) or (reject_all and reject):
+        raise UsageError("these options cannot be combined", hint="amem review --help")
+    by_keys = not (by_options or listing) and can_ask(session.output)
+    with session.workspace() as workspace:
+        about = workspace.note(note) if note else None
+        problems: list[Problem] = []
+        decisions = Decisions()
+        if by_options:
+            decisions = _review_by_options(workspace, about, accept, reject, accept_all, reject_all)
+        elif by_keys:
+            decisions = _review_by_keys(session, workspace, about)
+        left = workspace.proposals(about, problems=problems)
+    session.output.problems(problems)
+
+    def show(console: Console) -> None:
+        if by_options or decisions != Decisions() or (by_keys and left):
+            show_decisions(console, decisions)
+        else:
+            show_all_waiting(console, left)
+
+    session.output.result(review_document(left, decisions), show)
+    if decisions.problems:
+        raise typer.Exit(1)
+
+
+def _review_by_options(
+    workspace: Workspace,
+    about: NoteSummary | None,
+    accept: list[str] | None,
+    reject: list[str] | None,
+    accept_all: bool,
+    reject_all: bool,
+) -> Decisions:
+    # Look up all ids before deciding anything: a wrong one must change nothing.
+    down = workspace.proposals_named(reject or [])
+    down_ids = {each.proposal.id for each in down}
+    if accept_all:
+        up = [each for each in workspace.proposals(about) if each.proposal.id not in down_ids]
+    else:
+        up = workspace.proposals_named(accept or [])
+        both = [each.proposal.id for each in up if each.proposal.id in down_ids]
+        if both:
+            raise UsageError(f"{both[0]} cannot be both accepted and rejected")
+    if reject_all:
+        up_ids = {each.proposal.id for each in up}
+        down = [each for each in workspace.proposals(about) if each.proposal.id not in up_ids]
+    decisions = workspace.reject(down) if down else Decisions()
+    return decisions + workspace.accept(up)
+
+
+def _review_by_keys(session: Session, workspace: Workspace, about: NoteSummary | None) -> Decisions:
+    """Step through the proposals; each decision takes effect at once."""
+    console = session.output.console()
+    total = Decisions()
+    steps = workspace.proposals(about)
+    while steps:
+        step = steps.pop(0)
+        if step.outdated:
+            # It no longer applies; accepting it records that and drops it.
+            total += workspace.accept([step])
+            continue
+        console.print()
+        show_waiting(console, step)
+        if step.blocked:
+            continue
+        choice = ask_key(session.output, f"{REVIEW_KEYS}   ({len(steps) + 1} left)", "aresAq")
+        if choice == "q":
+            break
+        if choice == "r":
+            total += workspace.reject([step])
+        elif choice in ("a", "A"):
+            same = [each for each in steps if each.path == step.path] if choice == "A" else []
+            total += workspace.accept([step, *same])
+            done = {each.proposal.id for each in same}
+            steps = [each for each in steps if each.proposal.id not in done]
+        elif choice == "e":
+            total += _edited(session, workspace, step)
+    return total
+
+
+def _edited(session: Session, workspace: Workspace, step: ReviewItem) -> Decisions:
+    """Let the user edit the value; if it cannot be used, the proposal stays."""
+    assert step.change is not None
+    if step.proposal.link_change is not None:
+        session.output.notice(
+            "a link change can only be accepted or rejected; it is still proposed"
+        )
+        return Decisions()
+    value = step.change.after
+    is_list = not isinstance(value, str)
+    try:
+        written = write_in_editor(("\n".join(value) if is_list else value) + "\n")
+        lines = [line.strip() for line in written.splitlines() if line.strip()]
+        edited: FieldValue = lines if is_list else " ".join(lines)
+        if not edited:
+            raise SettingsError("the value is empty; it is still proposed")
+        return workspace.accept([step], edited={step.proposal.id: edited})
+    except AmemError as error:
+        session.output.notice(error.message)
+        return Decisions()
