@@ -20,7 +20,7 @@ from memory_gold import GoldVault, gold_vaults
 from memory_vault import Design, OpenVault
 from remembered_vectors import RememberingEncoder
 
-from amem_cli.analyzer.link_choice import weigh
+from amem_cli.analyzer.link_choice import score_links
 from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.markdown.plain_text import plain_text
@@ -57,7 +57,9 @@ def statements_in(gold: GoldVault, encoder: RememberingEncoder) -> Iterator[Said
             older = near_notes(index, path, plain_text(note.body), vector, weighed)
             frequency = index.text.document_frequency
             total = index.notes.count()
-            _, made = weigh(note, older, document_frequency=frequency, total=total, minimum=1.0)
+            _, made = score_links(
+                note, older, document_frequency=frequency, total=total, minimum=1.0
+            )
             for said in made:
                 pair = each.id, vault.id_of[older[said.older].path]
                 yield Said(

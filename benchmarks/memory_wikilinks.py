@@ -18,7 +18,7 @@ from memory_gold import rows
 from memory_scores import paired, source_rows
 from memory_vault import Design, OpenVault
 
-from amem_cli.editing.edit import take_stock
+from amem_cli.editing.edit import record_baseline
 from amem_cli.index.sync import embed_missing
 from amem_cli.models.ports import Encoder
 
@@ -85,7 +85,7 @@ def described_vault(root: Path, source: LinkedNotes, encoder: Encoder) -> None:
         file = root / f"{note_id}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(HEADER.format(id=f"2024{number:010}") + text + "\n", encoding="utf-8")
-    take_stock(vault.workspace.ports)
+    record_baseline(vault.workspace.ports)
     embed_missing(vault.workspace.ports, vault.workspace.encoder)
     for note_id in sorted(source.described):
         vault.workspace.process.run(f"{note_id}.md", asked=True)

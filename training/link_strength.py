@@ -57,7 +57,7 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs) -> None:
     """Process one person's notes as the program does, and keep what it weighs."""
     linked = {frozenset((link.source, link.target)) for link in gold.links}
     alike = set(map(frozenset, gold.negatives))
-    weigh = steps.weigh
+    score_links = steps.score_links
 
     def observed(note: Any, candidates: Any, **options: Any) -> Any:
         known = {name: options[name] for name in ("document_frequency", "total")}
@@ -72,16 +72,16 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs) -> None:
                 pairs.alike.append(pair in alike)
                 pairs.person.append(gold.name)
                 pairs.note.append(note.path)
-        return weigh(note, candidates, **options)
+        return score_links(note, candidates, **options)
 
     with tempfile.TemporaryDirectory() as folder:
         vault = OpenVault(Path(folder) / "vault", Design("none", {"llm_backend": "none"}), encoder)
-        steps.weigh = observed
+        steps.score_links = observed
         for number, note in enumerate(gold.notes.values()):
             new = NewNote(note.content, title=note.title, created=note.created)
             vault.add(note.id, replace(new, tags=note.tags if number % 2 == 0 else ()))
             process(vault, note.id)
-        steps.weigh = weigh
+        steps.score_links = score_links
         vault.close()
     encoder.save()
 

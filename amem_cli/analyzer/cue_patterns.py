@@ -69,7 +69,7 @@ def narrowing() -> re.Pattern[str]:
 
 @cache
 def narrowing_unspaced() -> re.Pattern[str]:
-    """The same where no blanks part words: 取代[[…]]的滤芯."""
+    """Words that narrow a title where no blanks part words: 取代[[…]]的滤芯."""
     return re.compile(unspaced("references.narrowing"))
 
 

@@ -148,7 +148,7 @@ def _tokens(line: str, number: int, language: str) -> list[_Token]:
 
 
 def _with_names_known(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
-    """The same, but a word that opens a sentence is a name if it is one elsewhere."""
+    """The tokens, but a word that opens a sentence is a name if it is one elsewhere."""
     names = {token.word for line in lines for token in line if token.kind == "name"}
     return [
         [
@@ -160,8 +160,8 @@ def _with_names_known(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
 
 
 def _without_opening_verbs(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
-    """The same, but what opens a German sentence is no noun if a pronoun or the like follows it, or
-    if it is written small elsewhere: “Kaufe das Stativ”."""
+    """The tokens, but what opens a German sentence is no noun if a pronoun or the like follows it,
+    or if it is written small elsewhere: “Kaufe das Stativ”."""
     written_small = {token.word for line in lines for token in line if not token.capital}
     following = word_list("after_verbs")
     return [

@@ -150,7 +150,7 @@ _MOST_FOR_TAGS = 6.0
 _STRENGTH_OF_SAID = 0.8
 
 
-class Weighed(NamedTuple):
+class ScoredLinks(NamedTuple):
     """What the analyzer makes of the candidates.
 
     Attributes:
@@ -163,14 +163,14 @@ class Weighed(NamedTuple):
     said: list[Statement]
 
 
-def weigh(
+def score_links(
     note: Note,
     candidates: Sequence[LinkCandidate],
     *,
     document_frequency: DocumentFrequency,
     total: int,
     minimum: float,
-) -> Weighed:
+) -> ScoredLinks:
     """The links that the evidence carries, and what the note says of older ones.
 
     Args:
@@ -195,7 +195,7 @@ def weigh(
         elif scores[at] >= minimum:
             reason = link_reason(note, older, evidence[at])
             links.append(MemoryLink(older.path, "related", reason, round(scores[at], 2)))
-    return Weighed(links, said)
+    return ScoredLinks(links, said)
 
 
 def strength(evidence: Evidence) -> float:

@@ -287,5 +287,5 @@ def heading(source: QuotedNote, labels: dict[str, str]) -> str:
 
 
 def labelled(sources: Sequence[QuotedNote]) -> list[QuotedNote]:
-    """The same sources as `n1`, `n2`, … in their order."""
+    """The sources, labelled `n1`, `n2`, … in their order."""
     return [replace(source, label=f"n{at}") for at, source in enumerate(sources, 1)]

@@ -131,10 +131,10 @@ def _open_quote(line: str) -> str:
 
 def _of_index(kind: str) -> Callable[[Any, str], Found]:
     def found(context: Any, incomplete: str) -> Found:
-        from amem_cli.index.names_at_hand import names_at_hand
+        from amem_cli.index.completion_index import completion_index
 
         root = find_vault(context.find_root().params.get("vault"))
-        with names_at_hand(Path(root) / STATE_FOLDER / "index.db") as names:
+        with completion_index(Path(root) / STATE_FOLDER / "index.db") as names:
             if names is None:
                 return ()
             return names.notes(incomplete) if kind == "notes" else getattr(names, kind)()

@@ -61,7 +61,7 @@ def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object
     from amem_cli.terminal.notes import show_hits
     from amem_cli.workspace.documents import graph_document, outcome_document, search_document
 
-    notes = workspace.take_stock()
+    notes = workspace.record_baseline()
     _heading(console, "A vault of plain markdown notes")
     console.print(
         Styled(f"amem copied its template into {root}: {plural(notes, 'note')} by a person.")

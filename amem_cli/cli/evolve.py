@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # A run of hours is committed as it goes, in commits of a size that can be read.
 NOTES_IN_A_COMMIT = 100
-# Of a larger run it is said beforehand what it will take.
+# A larger run begins with what it will take.
 NOTES_WITHOUT_FORECAST = 20
 # Notes that a command names which it proposes.
 MOST_NAMED = 3
@@ -247,7 +247,7 @@ def undo(
     lines = [undone_line(event) for event in undone.events]
     lines += [f"kept: {line}" for line in undone.kept]
     if undone.again:
-        lines.append(f"to have it again: amem undo {undone.again}")
+        lines.append(f"to redo: amem undo {undone.again}")
     session.output.result(document, "\n".join(lines))
 
 

@@ -48,14 +48,14 @@ def list_models(
     """
     from amem_cli.models.discovery import expected_servers, running_servers
     from amem_cli.models.llama_cpp import check_library_loads
-    from amem_cli.models.store import models_at_hand
+    from amem_cli.models.store import installed_models
     from amem_cli.terminal.models import models_document, models_text
     from amem_cli.workspace.model_choice import is_gone
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         settings = workspace.settings
-        shelf = models_at_hand(settings, os.environ)
+        shelf = installed_models(settings, os.environ)
         verdict = _verdict_line(settings)
         local = _said_to_be_local(settings, workspace.root)
     running = running_servers(expected_servers(os.environ)) if servers else []

@@ -1,1 +1,1 @@
-"""The same text twice: find and merge."""
+"""Notes with the same text: find and merge."""

@@ -370,7 +370,7 @@ def set_category(ports: VaultPorts, note: NoteSummary, category: str) -> bool:
     return True
 
 
-def take_stock(ports: VaultPorts) -> int:
+def record_baseline(ports: VaultPorts) -> int:
     """Index the existing notes and record their texts as known, so that they are not pending.
 
     `evolve --all` processes them all the same.

@@ -237,7 +237,7 @@ def processed(ports: VaultPorts, draft: NoteDraft) -> str:
     before, after = text_hash(draft.content.raw), text_hash(draft.raw)
     queue = ports.index.queue
     # An adopted note waits like any other if the analyzer only stood in for a model.
-    seen = [*keys] if queue.has_stand_in(keys, before) else [*keys, ""]
+    seen = [*keys] if queue.has_fallback(keys, before) else [*keys, ""]
     return after if before != after and queue.was_processed(seen, before) else ""
 
 

@@ -264,7 +264,7 @@ def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> s
 
 
 def file_target(link: WikiLink, source: str, wanted: str, *, only_one: bool) -> str | None:
-    """The same for another file; its name is enough if it is the `only_one` of its name."""
+    """Whether a link means another file; its name is enough if it is the `only_one` of its name."""
     if link.style == "wikilink":
         here, said = f"/{_link_key(wanted)}", "/" + _link_key(link.target.lstrip("/"))
         means_it = here.endswith(said) if only_one else here == said

@@ -89,7 +89,7 @@ class Git:
     deadline: float
 
     def with_variables(self, **variables: str) -> Git:
-        """The same git with more variables."""
+        """This git with more variables."""
         return replace(self, variables={**self.variables, **variables})
 
     def __call__(self, *words: str, stdin: bytes = b"", success: Collection[int] = (0,)) -> str:
@@ -247,7 +247,7 @@ def _refuse_unready(git: Git, git_dir: Path) -> None:
 
 
 def _without_filters(git: Git) -> Git:
-    """The same git, in which no filter driver that is configured does anything."""
+    """The git, with every configured filter driver switched off."""
     driver = r"^filter\..*\.(clean|process|smudge)$"
     keys = _split(git("config", "-z", "--name-only", "--get-regexp", driver, success=(0, 1)))
     drivers = dict.fromkeys(key.rpartition(".")[0] for key in keys)

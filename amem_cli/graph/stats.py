@@ -9,7 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Literal
 
 from amem_cli.graph.graph import public, vault_graph
-from amem_cli.journal.link_decisions import WRITTEN_FROM
+from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
 from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 from amem_cli.models.price import Price
 
@@ -209,7 +209,7 @@ def stats(
     ports: VaultPorts,
     *,
     learn: bool = True,
-    written_from: float = WRITTEN_FROM["usual"],
+    minimum_strength: float = MINIMUM_STRENGTHS["usual"],
     price: Price = NO_PRICE,
     by: Span = "month",
     private: bool = True,
@@ -217,7 +217,7 @@ def stats(
     """Count everything.
 
     With `learn`, decisions about links change the minimum strength of others, which is
-    `written_from` for the analyzer's before any decision.
+    `minimum_strength` for the analyzer's before any decision.
     """
     index = ports.index
     graph = vault_graph(index)
@@ -246,7 +246,7 @@ def stats(
         answer_tokens=totals.answer_tokens,
         model_seconds=totals.seconds,
         link_feedback=tuple(
-            learned_thresholds(index, learn=learn, written_from=written_from).by_judge()
+            learned_thresholds(index, learn=learn, minimum_strength=minimum_strength).by_judge()
         ),
         orphans_without_amem=len(own.orphans()),
         models=tuple(

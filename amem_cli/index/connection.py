@@ -243,7 +243,7 @@ class Database:
             yield portion
 
     def stream(self, sql: str, bindings: Sequence[Any] = ()) -> Iterator[Any]:
-        """The same rows one at a time."""
+        """The rows of a statement, one at a time."""
         for portion in self.portions(sql, bindings, size=_PORTION):
             yield from portion
 

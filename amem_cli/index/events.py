@@ -441,7 +441,7 @@ class IndexQueue:
         """Whether this text of a note (id or path) was processed."""
         return self._names("processed", keys, text_hash)
 
-    def has_stand_in(self, keys: Sequence[str], text_hash: str) -> bool:
+    def has_fallback(self, keys: Sequence[str], text_hash: str) -> bool:
         """Whether the analyzer did this text of a note (id or path) in place of a model."""
         return self._names("stand_ins", keys, text_hash)
 
@@ -480,7 +480,7 @@ class IndexUsage:
         return (int(rows[0][0]), str(rows[0][1])) if rows else (0, "")
 
     def all(self) -> Mapping[str, tuple[int, str]]:
-        """The same of all notes that were ever found or read, by id or path."""
+        """How often, and when last, each note was found or read, by id or path."""
         rows = self._file.rows("SELECT note, count, last FROM usage WHERE count > 0")
         return {note: (int(count), str(last)) for note, count, last in rows}
 

@@ -218,7 +218,7 @@ class IndexVectors:
         return self._means(f"{_VECTORS_OF_NOTES} AND n.path = ? ORDER BY position", path).get(path)
 
     def of_all_notes(self) -> dict[str, Vectors]:
-        """The same for every note that has a vector, by path."""
+        """The mean vector of every note that has one, by path."""
         return self._means(_VECTORS_OF_NOTES)
 
     def _means(self, sql: str, *bindings: str) -> dict[str, Vectors]:

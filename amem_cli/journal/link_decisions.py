@@ -24,7 +24,7 @@ from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, SUPERSEDING, MemoryL
 # The least strength of a link that a language model makes.
 USUAL_MINIMUM = 0.3
 # Of one that the analyzer writes, by `evolution.links`; of one that it suggests.
-WRITTEN_FROM = {"careful": 0.85, "usual": 0.75, "eager": 0.6}
+MINIMUM_STRENGTHS = {"careful": 0.85, "usual": 0.75, "eager": 0.6}
 SUGGESTED_FROM = 0.12
 # Suggestions that a note gets, and that are shown of one.
 MOST_SUGGESTED = 5

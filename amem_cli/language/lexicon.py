@@ -249,7 +249,7 @@ class _Reader:
 
 
 def _with_parts(phrases: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-    """The same, with `{parts}` replaced by what names a document or a part of one."""
+    """The phrases, with `{parts}` replaced by what names a document or a part of one."""
     named = [
         each[1:-1] if is_expression(each) else re.escape(each)
         for field in ("references.documents", "references.parts")

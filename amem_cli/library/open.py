@@ -132,7 +132,7 @@ def _make_vault(root: Path) -> None:
     # Not create_vault: a program's memory begins without sample notes.
     adopt_vault(root)
     with closing(Workspace(root)) as fresh:
-        fresh.take_stock()
+        fresh.record_baseline()
 
 
 def log_notice(text: str) -> None:

@@ -261,7 +261,7 @@ class AgenticMemorySystem:
         return "".join(lines), list(range(len(lines)))
 
     def find_related_memories_raw(self, query: str, k: int = 5) -> str:
-        """The same without numbers, each memory followed by those that it links to."""
+        """Memories for a query as text, each followed by those that it links to."""
         with self._call() as workspace:
             lines = []
             for _, memory in _search(workspace, query, k):

@@ -50,7 +50,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Unasked:
+class NoQuestion:
     """A note without a question: why it cannot be processed, or nothing if no answer is needed."""
 
     path: str
@@ -100,7 +100,7 @@ def notes_to_organise(index: MemoryIndex, *, everything: bool = False) -> list[s
 
 def next_questions(
     process: MemoryProcess, paths: Sequence[str], name: str, *, asked: bool = False
-) -> Iterator[Question | Unasked]:
+) -> Iterator[Question | NoQuestion]:
     """The questions about these notes, one by one; writes nothing.
 
     Args:
@@ -115,14 +115,14 @@ def next_questions(
             state, own = _with_agent(process, path, name)
             found = own.steps(path)
             if isinstance(found, Outcome):
-                yield Unasked(path, found.problems)
+                yield NoQuestion(path, found.problems)
                 continue
             request = next(found[1], None)
         except AmemError as error:
-            yield Unasked(path, (error.message, *filter(None, [error.hint])))
+            yield NoQuestion(path, (error.message, *filter(None, [error.hint])))
         else:
             if request is None:
-                yield Unasked(path)
+                yield NoQuestion(path)
             else:
                 yield Question(path, _ticket(state, request), request)
 

@@ -46,7 +46,7 @@ def ask_once(model: LanguageModel, request: ModelRequest, *, whole: bool = False
 
 
 def asking(request: ModelRequest) -> Asking[ModelReply]:
-    """The same as a step of others."""
+    """Ask one question as a step of others."""
     return read_reply((yield request), request)
 
 

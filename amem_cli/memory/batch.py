@@ -19,7 +19,7 @@ from amem_cli.models.ports import UnavailableModel, most_at_once
 
 if TYPE_CHECKING:
     from amem_cli.memory.ask_model import Answering
-    from amem_cli.memory.parallel import RequestsAhead
+    from amem_cli.memory.parallel import Prefetcher
 
 BREAKER_AFTER = 3
 # A command that waits for its turn, as `amem add`, looks for it about twenty times a second.
@@ -54,7 +54,7 @@ class EvolveBatch:
     stopped: tuple[str, ...] = ()
     rest: Sequence[str] = ()
     parallel: int | None = None
-    _ahead: RequestsAhead | None = None
+    _ahead: Prefetcher | None = None
     _failures: int = 0
     _was_missed: bool = False
     _last_error: str = ""
@@ -76,15 +76,15 @@ class EvolveBatch:
             if self._ahead is not None:
                 self._ahead.close()
 
-    def _requests_ahead(self) -> RequestsAhead | None:
+    def _requests_ahead(self) -> Prefetcher | None:
         """What asks about the next notes; None if the model is asked about one at a time."""
         model = self.process.model
         most = min(self.parallel or most_at_once(model), len(self.paths))
         if model is None or most < 2:
             return None
-        from amem_cli.memory.parallel import RequestsAhead
+        from amem_cli.memory.parallel import Prefetcher
 
-        return RequestsAhead(
+        return Prefetcher(
             self.process, model, most, asked=not self.settled, only_pending=not self.asked
         )
 
@@ -112,7 +112,7 @@ class EvolveBatch:
             self.stopped = (model.error.message, model.error.hint)
 
     def all_outcomes(self) -> list[Outcome]:
-        """The same at once; if something stops the run, the rest have an outcome as well."""
+        """All outcomes at once; if something stops the run, the rest have one as well."""
         outcomes = list(self.outcomes())
         rest = self.paths[self.reached :]
         return [

@@ -35,7 +35,7 @@ _CLOSING = ("", *"\"'”“’»)")
 _ENDS = tuple(stop + mark for stop in ".!?…。！？" for mark in _CLOSING)
 _JUNK = frozenset("{}[]|\\^~#_=@\t")
 # A model that is trusted writes "L = 3 m" or "~40 %" and does not slip into code.
-JUNK_FROM_THE_TRUSTED = frozenset("{}[]|\t")
+TRUSTED_MODEL_JUNK = frozenset("{}[]|\t")
 _CALENDAR = subject_stems(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may"
     " june july august september october november december"
@@ -189,7 +189,7 @@ def _form_fault(line: str, trusted: bool) -> str:
     # "£40 are gone" begins like one, a list item or code does not.
     if not line[0].isalnum() and line[0] not in "\"'“„«‘(~≈£$€¥":
         return "does not begin like a sentence"
-    if not (JUNK_FROM_THE_TRUSTED if trusted else _JUNK).isdisjoint(line):
+    if not (TRUSTED_MODEL_JUNK if trusted else _JUNK).isdisjoint(line):
         return "holds code or markup"
     return ""
 

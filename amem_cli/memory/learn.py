@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from amem_cli.journal.link_decisions import USUAL_MINIMUM, WRITTEN_FROM, minimum_strength
+from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS, USUAL_MINIMUM, minimum_strength
 from amem_cli.memory.outcome import ANALYZER
 from amem_cli.models.prompt_text import FENCE, estimated_tokens, quote_line
 
@@ -75,16 +75,16 @@ class LinkFeedback:
 class LearnedThresholds:
     """The decisions about links in one vault, and what they mean for others if they count.
 
-    `written_from` is the least strength of the analyzer's links before any decision.
+    `minimum_strength` is the least strength of the analyzer's links before any decision.
     """
 
     links: tuple[DecidedLink, ...] = ()
     learn: bool = True
-    written_from: float = WRITTEN_FROM["usual"]
+    minimum_strength: float = MINIMUM_STRENGTHS["usual"]
 
     def minimum(self, judge: str) -> float:
         """Least strength of the links that a model, or the analyzer, makes."""
-        usual = self.written_from if judge == ANALYZER else USUAL_MINIMUM
+        usual = self.minimum_strength if judge == ANALYZER else USUAL_MINIMUM
         return minimum_strength(self._of(judge), usual) if self.learn else usual
 
     def by_judge(self) -> list[LinkFeedback]:
@@ -134,7 +134,7 @@ class LearnedThresholds:
 
 
 def learned_thresholds(
-    index: MemoryIndex, learn: bool = True, written_from: float = WRITTEN_FROM["usual"]
+    index: MemoryIndex, learn: bool = True, minimum_strength: float = MINIMUM_STRENGTHS["usual"]
 ) -> LearnedThresholds:
     """What the owner decided about the latest links.
 
@@ -148,4 +148,4 @@ def learned_thresholds(
         ):
             link = link._replace(decision=replace(link.decision, kept=True))
         links.append(link)
-    return LearnedThresholds(tuple(links), learn, written_from)
+    return LearnedThresholds(tuple(links), learn, minimum_strength)

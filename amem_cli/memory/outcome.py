@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, field, replace
 from operator import add
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from amem_cli.journal.link_decisions import WRITTEN_FROM, Evolution, LinkUpdate
+from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS, Evolution, LinkUpdate
 from amem_cli.notes.note import MemoryLink, Metadata, Note, Relation
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ProcessSettings:
         trusted: the model is good enough to overrule the analyzer.
         plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
         learn: the owner's decisions about links count for others.
-        written_from: least strength, 0..1, of a link that the analyzer writes; weaker ones are
+        minimum_strength: least strength, 0..1, of a link that the analyzer writes; weaker ones are
             suggested.
     """
 
@@ -63,7 +63,7 @@ class ProcessSettings:
     trusted: bool = False
     plausible: float = PLAUSIBLE
     learn: bool = True
-    written_from: float = WRITTEN_FROM["usual"]
+    minimum_strength: float = MINIMUM_STRENGTHS["usual"]
 
 
 @dataclass(frozen=True, slots=True)

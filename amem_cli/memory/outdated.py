@@ -99,7 +99,7 @@ def _are_gone(keywords: Collection[str], note: Note) -> bool:
     return 2 * len(gone) > len(keywords)
 
 
-def stand_in_fields(note: Note, owned: Provenance, events: Sequence[Event]) -> list[str]:
+def fallback_fields(note: Note, owned: Provenance, events: Sequence[Event]) -> list[str]:
     """Fields of a note that the analyzer filled while the model gave no answer, and nobody changed
     since; `events` are the note's, oldest first."""
     runs: set[str] = set()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SentAhead:
+class PrefetchedAnswer:
     """A request, and its answer as soon as it is there.
 
     Attributes:
@@ -64,7 +64,7 @@ def _with_cost(answer: ModelAnswer, unused: Future[ModelAnswer]) -> ModelAnswer:
 
 
 @dataclass(slots=True)
-class RequestsAhead:
+class Prefetcher:
     """The requests of the next notes that are under way to a model, at most `most` at once.
 
     Args:
@@ -77,7 +77,7 @@ class RequestsAhead:
     asked: bool
     only_pending: bool
     _threads: ThreadPoolExecutor = field(init=False)
-    _sent: dict[str, SentAhead] = field(default_factory=dict, init=False)
+    _sent: dict[str, PrefetchedAnswer] = field(default_factory=dict, init=False)
     # By path, the earlier notes that have to be done before it is known what to ask.
     _waits_for: dict[str, set[str]] = field(default_factory=dict, init=False)
 
@@ -103,7 +103,7 @@ class RequestsAhead:
             self._waits_for[path] = {each for each in earlier if self._shows(request, each)}
             if not self._waits_for[path]:
                 answer = self._threads.submit(self.model.answer, request)
-                self._sent[path] = SentAhead(request, answer, self._text_hash(path))
+                self._sent[path] = PrefetchedAnswer(request, answer, self._text_hash(path))
 
     def _shows(self, request: ModelRequest, path: str) -> bool:
         """Whether a note's title stands in a request, as it does if the note is a candidate.

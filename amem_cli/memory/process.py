@@ -38,14 +38,14 @@ from amem_cli.memory.outcome import (
     filled,
 )
 from amem_cli.memory.outdated import (
+    fallback_fields,
     machine_fields,
     outdated_fields,
     owned_before_undo,
-    stand_in_fields,
     without_machine_values,
 )
 from amem_cli.memory.plan import ProcessPlan
-from amem_cli.memory.relink import said_again, with_links_updated
+from amem_cli.memory.relink import restated_context, with_links_updated
 from amem_cli.memory.steps import MemorySteps
 from amem_cli.models.ports import UnavailableModel
 from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note, parse_note
@@ -108,7 +108,7 @@ class MemoryProcess:
         """
         with self.ports.changes.working(self.settings.deadline if asked or not only_pending else 0):
             for _ in range(MAX_ROUNDS):
-                process = self._in_step()
+                process = self._with_current_encoder()
                 try:
                     return process._run_once(path, asked, dry_run, only_pending, answer)
                 except WriteConflict:
@@ -116,7 +116,7 @@ class MemoryProcess:
                     continue
                 except EncoderError:
                     # Notes cannot be compared with vectors of two encoders.
-                    if not process._is_overtaken():
+                    if not process._uses_former_encoder():
                         raise
             self._count_failure(path, "kept changing")
             return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
@@ -135,7 +135,7 @@ class MemoryProcess:
         if isinstance(ready, Outcome):
             return ready
         content, note = ready
-        return content, self._in_step()._analyse(note, text_hash(content.raw))
+        return content, self._with_current_encoder()._analyse(note, text_hash(content.raw))
 
     def as_if_new(self, path: str) -> Outcome:
         """What would become of a note if it were added now, without what the machine wrote in it.
@@ -175,20 +175,20 @@ class MemoryProcess:
             WriteConflict: the note changed meanwhile; nothing was written.
         """
         outcome = self._record(content, analysis, dry_run=False, only_pending=False)
-        embed_missing(self.ports, self._in_step().encoder)
+        embed_missing(self.ports, self._with_current_encoder().encoder)
         return outcome
 
-    def _in_step(self) -> MemoryProcess:
-        """The same process with the encoder that the index uses now."""
+    def _with_current_encoder(self) -> MemoryProcess:
+        """This process with the encoder that the index uses now."""
         if self.serving is None:
             return self
         process = replace(self, encoder=self.serving())
-        if process._is_overtaken():
+        if process._uses_former_encoder():
             # The encoder to go over to, as few passages still wait for it.
             embed_missing(self.ports, process.encoder)
         return process
 
-    def _is_overtaken(self) -> bool:
+    def _uses_former_encoder(self) -> bool:
         """Whether searches see the vectors of another encoder than this process's."""
         if self.serving is None:
             return False
@@ -233,7 +233,7 @@ class MemoryProcess:
         content, note = ready
         try:
             analysis, failure = self._analysed(content, note, answer)
-            if self._is_overtaken():
+            if self._uses_former_encoder():
                 raise EncoderError(
                     "the index has gone over to another encoder meanwhile", hint="Try again."
                 )
@@ -257,7 +257,7 @@ class MemoryProcess:
             return waiting((error.message, error.hint))
         if not dry_run:
             # Later notes find this one by its metadata as well.
-            embed_missing(self.ports, self._in_step().encoder)
+            embed_missing(self.ports, self._with_current_encoder().encoder)
         if failure is None:
             return outcome
         pending = not self._is_finished(content, note)
@@ -282,7 +282,7 @@ class MemoryProcess:
         except (ModelClosed, BudgetSpent):
             raise
         except ModelError as error:
-            if self._is_finished(content, note) or self.ports.index.queue.has_stand_in(
+            if self._is_finished(content, note) or self.ports.index.queue.has_fallback(
                 _keys(note), digest
             ):
                 return None, error
@@ -295,7 +295,7 @@ class MemoryProcess:
 
     def _steps(self) -> MemorySteps:
         index, settings = self.ports.index, self.settings
-        learned = learned_thresholds(index, settings.learn, settings.written_from)
+        learned = learned_thresholds(index, settings.learn, settings.minimum_strength)
         now = self.ports.clock.now()
         return MemorySteps(
             index, self.encoder, self.model, settings, learned, now=now, waiting=self.waiting
@@ -325,7 +325,7 @@ class MemoryProcess:
                 analysis.description.metadata, Metadata(bare.keywords, bare.tags, bare.context)
             )
             if "context" in fits:
-                context = said_again(
+                context = restated_context(
                     self.ports,
                     self.encoder,
                     note,
@@ -361,7 +361,7 @@ class MemoryProcess:
         outdated = outdated_fields(note, owned, events, text_hash)
         if outdated:
             return outdated, "the text changed"
-        stood_in = stand_in_fields(note, owned, events) if self.model is not None else []
+        stood_in = fallback_fields(note, owned, events) if self.model is not None else []
         return stood_in, f"the model answers, for which {ANALYZER} had stood in"
 
     def _check_properties(self, content: FileContent, note: Note) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.earlier_notes import EarlierNotes
-from amem_cli.analyzer.link_choice import changed_contexts, weigh
+from amem_cli.analyzer.link_choice import changed_contexts, score_links
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
@@ -87,7 +87,7 @@ def machine_links(
                 yield summary, record
 
 
-def said_again(
+def restated_context(
     ports: VaultPorts,
     encoder: Encoder,
     note: Note,
@@ -123,7 +123,7 @@ def said_again(
         vector = note_vector(index, encoder.encode, other)
         [older] = at_best(index, [own], vector, earlier)
         older = replace(older, context=base)
-        _, said = weigh(
+        _, said = score_links(
             other,
             [older],
             document_frequency=earlier.document_frequency,
@@ -150,7 +150,7 @@ def _updates_by_text(
     best = at_best(index, [summary for summary, _ in linked.values()], vector, earlier)
 
     def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
-        weighed = weigh(
+        weighed = score_links(
             note,
             candidates,
             document_frequency=earlier.document_frequency,

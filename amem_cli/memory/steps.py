@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
 from amem_cli.analyzer.cues import days_pointed_at
 from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, waiting_notes
-from amem_cli.analyzer.link_choice import changed_contexts, weigh
+from amem_cli.analyzer.link_choice import changed_contexts, score_links
 from amem_cli.analyzer.link_evidence import named_notes, near_notes
 from amem_cli.journal.link_decisions import SUGGESTED_FROM
 from amem_cli.journal.provenance import effective_events
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
 # and what it says of links changes nothing for the better (docs/memory.md).
-FIELDS_OF_THE_WEAK = frozenset({"context"})
+UNTRUSTED_FIELDS = frozenset({"context"})
 # Notes weighed: the nearest are not always the related ones. The strengths were fitted on so many;
 # for a model, which tells them apart, only their order counts.
 WEIGHED = 16
@@ -137,8 +137,8 @@ class MemorySteps:
         if not settings.trusted:
             description = Description(filled(values.metadata(missing), kept))
             # Of a note of one sentence, that sentence says most.
-            if len(sentences(text)) > 1 and not FIELDS_OF_THE_WEAK.isdisjoint(missing):
-                asked = MetadataQuestion(note.title, text, tuple(FIELDS_OF_THE_WEAK))
+            if len(sentences(text)) > 1 and not UNTRUSTED_FIELDS.isdisjoint(missing):
+                asked = MetadataQuestion(note.title, text, tuple(UNTRUSTED_FIELDS))
                 answer = yield from ask_for_summary(model.name, asked, values, settings)
                 description = described(answer)
             return description, self._links(filled(note, description.metadata), text, owned)[0]
@@ -207,7 +207,7 @@ class MemorySteps:
         ]
         if not older:
             return Linking(), None
-        likely, said = weigh(
+        likely, said = score_links(
             note,
             older,
             document_frequency=earlier.document_frequency,

@@ -26,7 +26,7 @@ from amem_cli.memory.describe import (
 )
 from amem_cli.memory.grounding import similarity_by
 from amem_cli.memory.link import LinkQuestion, check_links, link_request
-from amem_cli.memory.steps import FIELDS_OF_THE_WEAK
+from amem_cli.memory.steps import UNTRUSTED_FIELDS
 from amem_cli.memory.trust import (
     CaseResult,
     Figures,
@@ -256,7 +256,7 @@ class _Trial:
 
     def _context(self, case: TrialCase, deadline: float) -> CaseResult:
         """Ask for the context alone, as a model that is not trusted is asked."""
-        question = _question(case, sorted(FIELDS_OF_THE_WEAK))
+        question = _question(case, sorted(UNTRUSTED_FIELDS))
         result = CaseResult(case.title, valid=False, alone=False, about=False, context=False)
         answer, result = self._answer(metadata_request(question, deadline), result)
         if answer is None:

@@ -114,7 +114,7 @@ def find_encoder(model: str) -> Path:
 
 
 def fetch_encoder(model: str, *, with_weights: bool = False) -> Path:
-    """The same, downloaded if it is not yet on this machine.
+    """Folder of an encoder, downloaded if it is not yet on this machine.
 
     `with_weights`: the model's own weights have to be there, not its publisher's graph alone.
     """

@@ -204,7 +204,7 @@ def consent_subject(url: str, model: str) -> str:
 
 
 def command_subject(line: str) -> str:
-    """The same for a program: the whole command line, to the letter."""
+    """What the user agrees to for a program: the whole command line, to the letter."""
     return f"command {line}"
 
 
@@ -214,7 +214,7 @@ def local_command_subject(line: str) -> str:
 
 
 def encoder_subject(encoder: str) -> str:
-    """The same for the download of an encoder."""
+    """What the user agrees to for the download of an encoder."""
     return f"encoder {encoder}"
 
 

@@ -81,7 +81,7 @@ def open_reranker(
     environment: Mapping[str, str],
     notify: Notify,
 ) -> Reranker | None:
-    """The same for the reranker; None if the settings name none."""
+    """The reranker of the settings; None if they name none."""
     model = settings.search_reranker
     if not model:
         return None

@@ -90,12 +90,12 @@ def without_control_strings(text: str) -> str:
 
 
 def quote_line(text: str, limit: int) -> str:
-    """The same for text that is shown on one line."""
+    """The text as data on one line."""
     return " ".join(quote_as_data(text, limit).split())
 
 
 def quote_opening(text: str, limit: int) -> str:
-    """The same for the beginning of a text: `…` stands for all that has no room."""
+    """The beginning of a text as data on one line: `…` stands for all that has no room."""
     line = quote_line(text[:limit], 4 * limit)
     if len(line.encode("utf-8")) <= limit and len(text) <= limit:
         return line

@@ -231,7 +231,7 @@ class AvailableModel:
     sha256: str = ""
 
 
-def models_at_hand(settings: Settings, environment: Mapping[str, str]) -> list[AvailableModel]:
+def installed_models(settings: Settings, environment: Mapping[str, str]) -> list[AvailableModel]:
     """The bundled models, the pulled ones, and those that the settings name."""
     return [*_encoders(settings), *_language_models(settings, environment)]
 

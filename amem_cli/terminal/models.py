@@ -83,7 +83,7 @@ def _benchmark_of(model: AvailableModel) -> str | None:
 
 
 def models_text(document: dict[str, Any]) -> str:
-    """The same for a person."""
+    """The document as lines for a person."""
     model = document["language_model"]
     bundled = "(bundled)" if model["backend"] == "llama.cpp" else ""
     lines = [f"language model: {model['backend']} {model['model'] or bundled}"]

@@ -248,7 +248,7 @@ class Styled:
         return "".join(printable(text) for text, _ in self._parts)
 
     def as_text(self) -> Text:
-        """The same for rich."""
+        """The parts as a text of rich."""
         from rich.text import Text
 
         text = Text()

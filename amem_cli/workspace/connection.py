@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
     Notify = Callable[[str], None] | None
     # What a model is opened by: settings, vault, where each setting is from, variables, notices.
-    Terms = tuple[Settings, Path, Mapping[str, str], Mapping[str, str], Notify]
+    OpenedBy = tuple[Settings, Path, Mapping[str, str], Mapping[str, str], Notify]
 
 
 # Given a label, and whether to show it before there is anything to count.
@@ -204,7 +204,7 @@ class ConfiguredModels:
         """The encoder of the settings, loaded with the first text."""
         from amem_cli.models.prepared import open_chosen_encoder
 
-        encoder: Encoder = self._once("encoder", lambda: open_chosen_encoder(*self._terms))
+        encoder: Encoder = self._once("encoder", lambda: open_chosen_encoder(*self._opened_by))
         return encoder
 
     @encoder.setter
@@ -216,7 +216,7 @@ class ConfiguredModels:
         """The reranker of the settings, loaded with the first search; None if none is named."""
         from amem_cli.models.prepared import open_reranker
 
-        reranker: Reranker | None = self._once("reranker", lambda: open_reranker(*self._terms))
+        reranker: Reranker | None = self._once("reranker", lambda: open_reranker(*self._opened_by))
         return reranker
 
     @property
@@ -236,7 +236,7 @@ class ConfiguredModels:
             model.close()
 
     @property
-    def _terms(self) -> Terms:
+    def _opened_by(self) -> OpenedBy:
         return self.settings, self.root, self.origin, self.environment, self.notify
 
     def _once(self, name: str, open_it: Callable[[], object]) -> Any:
@@ -246,7 +246,7 @@ class ConfiguredModels:
             return self._opened[name]
 
     def _opened_model(self) -> LanguageModel | None:
-        return None if self.settings.llm_backend == "none" else open_budgeted(*self._terms)
+        return None if self.settings.llm_backend == "none" else open_budgeted(*self._opened_by)
 
 
 def open_budgeted(
@@ -322,7 +322,7 @@ class Connection:
         return self.ports_with(self.index)
 
     def ports_with(self, index: MemoryIndex) -> VaultPorts:
-        """The same vault over another index."""
+        """What the use cases work on, over another index."""
         from amem_cli.index.memory_index import VaultPorts
         from amem_cli.journal.files import JournalFolder
         from amem_cli.settings import machine_name

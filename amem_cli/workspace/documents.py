@@ -42,11 +42,11 @@ class Field:
     longest: int | None = None
 
     def of(self, source: Source) -> Field:
-        """The same field, read from another place."""
+        """This field, read from another place."""
         return replace(self, source=source)
 
     def about(self, description: str) -> Field:
-        """The same field with a description for whoever reads the schema."""
+        """This field with a description for whoever reads the schema."""
         return replace(self, schema={**self.schema, "description": description})
 
 

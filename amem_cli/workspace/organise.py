@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amem_cli.memory.agent import (
+    NoQuestion,
     Organised,
     Question,
-    Unasked,
     next_questions,
     notes_to_organise,
     organise,
@@ -36,7 +36,7 @@ def waiting_for_agent(workspace: Workspace, *, everything: bool) -> list[str]:
 @contextmanager
 def questions_about(
     workspace: Workspace, paths: list[str], *, asked: bool = False
-) -> Iterator[Iterator[Question | Unasked]]:
+) -> Iterator[Iterator[Question | NoQuestion]]:
     """The questions about these notes, worked out one by one; nothing is written.
 
     Args:

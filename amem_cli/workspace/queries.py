@@ -134,7 +134,7 @@ class Queries(SharedVault):
         return SearchResult(query, mode, tuple(map(self._without_private, hits)))
 
     def _visible(self, filters: Filters | None) -> Filters:
-        """The same filters for what the caller may see."""
+        """The filters, narrowed to what the caller may see."""
         from amem_cli.search.search import Filters
 
         return replace(filters or Filters(), hidden=self.hidden())
@@ -144,7 +144,7 @@ class Queries(SharedVault):
         return self.encoder
 
     def _encoder_if_any(self) -> Encoder | None:
-        """The same; None, and a notice, if the encoder cannot be had."""
+        """The encoder to search with; None, and a notice, if it cannot be had."""
         from amem_cli.search.search import encoder_if_any
 
         return encoder_if_any(self._encoder_with_all_embedded, self.notice)
@@ -330,14 +330,14 @@ class Queries(SharedVault):
     def stats(self, *, by: Span = "month") -> Stats:
         """Counts of notes, links and pending work, growth `by` time, and what the model cost."""
         from amem_cli.graph.stats import stats
-        from amem_cli.journal.link_decisions import WRITTEN_FROM
+        from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
         from amem_cli.models.price import price_in
 
         settings = self.settings
         return stats(
             self.ports,
             learn=settings.evolution_feedback == "on",
-            written_from=WRITTEN_FROM[settings.evolution_links],
+            minimum_strength=MINIMUM_STRENGTHS[settings.evolution_links],
             price=price_in(settings),
             by=by,
             private=self.sees_private,

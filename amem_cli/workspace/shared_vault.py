@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from amem_cli.vault.file_state import SystemClock
     from amem_cli.vault.folder import VaultFolder
 
-HEARD_SECONDS = 0.1
+SIGNAL_SECONDS = 0.1
 # How long closing waits for calls of other threads; their model is closed by then.
 CLOSING_SECONDS = 30.0
 
@@ -276,7 +276,7 @@ class SharedVault:
         finally:
             # A signal that comes in the instant before a wait is heard only after it.
             while loading is not None and loading.is_alive():
-                loading.join(HEARD_SECONDS)
+                loading.join(SIGNAL_SECONDS)
 
     @property
     def model(self) -> LanguageModel | None:
@@ -376,12 +376,12 @@ class SharedVault:
             spared = None if keep_missing else ()
             return synchronise(self.ports, keep_missing=spared, progress=progress)
 
-    def take_stock(self) -> int:
+    def record_baseline(self) -> int:
         """Record the notes of a new vault as their owner's, with nothing pending; their number."""
-        from amem_cli.editing.edit import take_stock
+        from amem_cli.editing.edit import record_baseline
 
         with self.writing():
-            return take_stock(self.ports)
+            return record_baseline(self.ports)
 
     def follow_renames(self, *, unless_done: bool = False) -> Sequence[str]:
         """Let the machine's links follow notes that were renamed; paths of notes that changed.
@@ -452,7 +452,7 @@ class SharedVault:
             self.notice(notice)
 
     def commit_changes(self) -> list[str]:
-        """The same; gives the notices for the user."""
+        """Commit as `commit` does; returns the notices for the user."""
         if self._commits is None:
             return []
         with self._committing:
@@ -469,7 +469,7 @@ class SharedVault:
 
 def process_settings(settings: Settings, trust: ModelTrust) -> ProcessSettings:
     """How far the memory process goes with a model that is trusted so far."""
-    from amem_cli.journal.link_decisions import WRITTEN_FROM
+    from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
     from amem_cli.memory.outcome import ProcessSettings
 
     return ProcessSettings(
@@ -482,7 +482,7 @@ def process_settings(settings: Settings, trust: ModelTrust) -> ProcessSettings:
         trusted=trust.asked_for == "all",
         plausible=trust.plausible,
         learn=settings.evolution_feedback == "on",
-        written_from=WRITTEN_FROM[settings.evolution_links],
+        minimum_strength=MINIMUM_STRENGTHS[settings.evolution_links],
     )
 
 

@@ -16,7 +16,7 @@ from amem_cli.analyzer.analyzer import (
     TagUse,
     suggest_tags,
 )
-from amem_cli.analyzer.link_choice import changed_contexts, weigh
+from amem_cli.analyzer.link_choice import changed_contexts, score_links
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.link_decisions import Evolution
 from amem_cli.markdown.links import is_valid_tag
@@ -64,7 +64,9 @@ def linked(
     total: int = 64,
     minimum: float = 0.3,
 ) -> list[MemoryLink]:
-    return weigh(note, candidates, document_frequency=frequency, total=total, minimum=minimum).links
+    return score_links(
+        note, candidates, document_frequency=frequency, total=total, minimum=minimum
+    ).links
 
 
 def test_only_the_related_note_is_linked() -> None:
@@ -282,7 +284,7 @@ def test_a_note_that_quotes_a_title_of_everyday_words_is_linked_with_it() -> Non
 
 def changed(body: str, older: LinkCandidate, base: str = "") -> list[Evolution]:
     new = dataclasses.replace(NOTE, body=body)
-    _, said = weigh(new, [older], document_frequency=lambda word: 40, total=50, minimum=0.0)
+    _, said = score_links(new, [older], document_frequency=lambda word: 40, total=50, minimum=0.0)
     return changed_contexts(new, said, [older], lambda each: base or each.context)
 
 

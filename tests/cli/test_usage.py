@@ -259,7 +259,7 @@ def test_an_undo_says_how_to_have_everything_again(amem: Program) -> None:
     before = amem(*vault, "show", added["id"], "--raw").out
     undone = amem(*vault, "undo", "--since", "2000-01-01").out
     assert amem(*vault, "show", added["id"], "--raw").out != before
-    command = undone.splitlines()[-1].removeprefix("to have it again: ").split()[1:]
+    command = undone.splitlines()[-1].removeprefix("to redo: ").split()[1:]
     assert amem(*vault, *command).code == 0, command
     assert amem(*vault, "show", added["id"], "--raw").out == before
 
@@ -288,7 +288,7 @@ def test_one_command_takes_back_an_undo_of_much_and_another_that_one(adopted: Pr
     assert not any(b"keywords" in content for content in plain.values())
     for expected in (made, plain, made):
         last = told.splitlines()[-1]
-        assert last.startswith("to have it again: amem undo 00") and "&&" not in last
+        assert last.startswith("to redo: amem undo 00") and "&&" not in last
         event = last.split()[-1]
         told = adopted("undo", event).out
         assert _contents(adopted) == expected

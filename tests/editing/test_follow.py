@@ -33,7 +33,7 @@ def linked_vault(root: Path) -> tuple[VaultPorts, str, str]:
     new = add(ports, NewNote(NEW, title="Tearing"))
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
-    settings = ProcessSettings(written_from=0.3)
+    settings = ProcessSettings(minimum_strength=0.3)
     outcome = MemoryProcess(ports, encoder, None, settings).run(new, asked=True)
     assert [link.path for link in outcome.links] == [old]
     return ports, old, new

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.editing.edit import take_stock
+from amem_cli.editing.edit import record_baseline
 from amem_cli.errors import Problem
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import check_index, embed_missing, synchronise
@@ -85,7 +85,7 @@ def test_a_rebuilt_index_equals_the_live_one(tmp_path: Path, seed: int) -> None:
     create_vault(root)
     encoder = FakeEncoder()
     live = open_vault(root)
-    take_stock(live)
+    record_baseline(live)
     chance = random.Random(seed)
     for step in range(12):
         notes = sorted(path for path in root.rglob("*.md") if ".amem" not in path.parts)
@@ -118,7 +118,7 @@ def test_adopting_touches_no_note(tmp_path: Path) -> None:
     before = tree_hashes(tmp_path)
     adopt_vault(tmp_path)
     ports = open_vault(tmp_path)
-    assert take_stock(ports) == 301
+    assert record_baseline(ports) == 301
     after = tree_hashes(tmp_path)
     assert {path: after[path] for path in before} == before
     assert set(after) - set(before) == {".gitignore", ".gitattributes"}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.link_decisions import (
+    MINIMUM_STRENGTHS,
     USUAL_MINIMUM,
-    WRITTEN_FROM,
     LinkDecision,
     link_decisions,
     minimum_strength,
@@ -41,7 +41,7 @@ def test_the_order_of_decisions_is_of_no_account_and_the_minimum_bounded(
     mixed = list(decided)
     chance.shuffle(mixed)  # type: ignore[attr-defined]
     assert minimum_strength(mixed) == minimum_strength(decided)
-    for usual in (USUAL_MINIMUM, *WRITTEN_FROM.values()):
+    for usual in (USUAL_MINIMUM, *MINIMUM_STRENGTHS.values()):
         minimum = minimum_strength(decided, usual)
         assert round(usual - 0.1, 2) <= minimum <= min(round(usual + 0.3, 2), 0.95)
 

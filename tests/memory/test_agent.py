@@ -12,9 +12,9 @@ import pytest
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.agent import (
+    NoQuestion,
     Organised,
     Question,
-    Unasked,
     next_questions,
     notes_to_organise,
     organise,
@@ -107,8 +107,8 @@ def test_a_note_that_is_gone_or_says_nothing_has_no_question(tmp_path: Path) -> 
     write_note(tmp_path, "diary.md", f"---\nprivate: true\n---\n{BOILER}")
     process = process_of(ports)
     found = [*next_questions(process, ["empty.md", "diary.md", "gone.md"], "agent")]
-    assert all(isinstance(each, Unasked) for each in found)
-    assert [bool(each.problems) for each in found if isinstance(each, Unasked)] == [0, 0, 1]
+    assert all(isinstance(each, NoQuestion) for each in found)
+    assert [bool(each.problems) for each in found if isinstance(each, NoQuestion)] == [0, 0, 1]
     for path in ("empty.md", "diary.md", "gone.md"):
         assert organised(process, path, {"x": "{}"}).state == "failed"
 

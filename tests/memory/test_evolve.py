@@ -39,7 +39,7 @@ def process_of(
     synchronise(ports)
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
-    settings = ProcessSettings(trusted=trusted, written_from=0.3)
+    settings = ProcessSettings(trusted=trusted, minimum_strength=0.3)
     return MemoryProcess(ports, encoder, model, settings)
 
 

@@ -45,7 +45,7 @@ def run(
 ) -> Outcome:
     synchronise(ports)
     embed_missing(ports, FakeEncoder())
-    settings = {"trusted": model is not None, "written_from": 0.3, **settings}
+    settings = {"trusted": model is not None, "minimum_strength": 0.3, **settings}
     given = ProcessSettings(**settings)  # type: ignore[arg-type]
     process = MemoryProcess(ports, FakeEncoder(), model, given)
     return process.run(note_named(ports.index, title).path, asked=True)

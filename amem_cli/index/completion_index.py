@@ -16,7 +16,7 @@ from amem_cli.notes.names import alias_key
 _MOST = 1_000
 
 
-class NamesAtHand:
+class CompletionIndex:
     """An index opened for one look.
 
     Raises:
@@ -93,9 +93,9 @@ class NamesAtHand:
 
 
 @contextlib.contextmanager
-def names_at_hand(path: Path) -> Iterator[NamesAtHand | None]:
+def completion_index(path: Path) -> Iterator[CompletionIndex | None]:
     """The names of an index; None if it cannot be read."""
     names = None
     with contextlib.suppress(apsw.Error, OSError):
-        names = NamesAtHand(path)
+        names = CompletionIndex(path)
     yield names
