@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from amem_cli.models.encoder_config import EncoderConfig, NotReadable, first_position
-from amem_cli.models.onnx_file import FLOAT, INT32, RUNTIME_DOMAIN, GraphWriter
+from amem_cli.models.onnx_file import INT32, RUNTIME_DOMAIN, GraphWriter
 
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
@@ -24,11 +24,10 @@ _FAMILY = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
 # Parts of a trained model that no vector depends on.
 _UNUSED = ("pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings.token_type_ids")
 _INPUTS = ("input_ids", "attention_mask")
-_LEAST_LENGTH = 1e-12
 
 
 def write_bert_graph(config: EncoderConfig, graph: Path, weights: Path) -> None:
-    """Write a graph from token ids and mask to unit vectors, and the file of its weights.
+    """Write a graph from token ids and mask to the tokens' vectors, and the file of its weights.
 
     Raises:
         NotReadable: the model is of another family, or has weights of unknown use.
@@ -39,28 +38,7 @@ def write_bert_graph(config: EncoderConfig, graph: Path, weights: Path) -> None:
     writer = GraphWriter(weights)
     hidden = _layers(writer, tensors, config.model)
     tensors.check_all_used()
-    finish_vectors(writer, hidden, config.pooling)
-    writer.write(graph, _INPUTS, "vectors")
-
-
-def finish_vectors(writer: GraphWriter, hidden: str, pooling: str) -> None:
-    """Add the steps from the vectors of the tokens to `vectors`: one a text, of unit length.
-
-    They mean the same in every version of the standard operators.
-    """
-    if pooling == "cls":
-        place = writer.constant("amem.first_token", [0])
-        pooled = writer.step("Gather", [hidden, place], attributes={"axis": 1})
-    else:
-        mask = writer.step("Cast", ["attention_mask"], attributes={"to": FLOAT})
-        row = writer.constant("amem.row", [0, 1, -1])
-        # The sum points where the mean does, and its length is made one anyway.
-        pooled = writer.step("MatMul", [writer.step("Reshape", [mask, row]), hidden])
-    column = writer.step("Transpose", [pooled], attributes={"perm": [0, 2, 1]})
-    length = writer.step("Sqrt", [writer.step("MatMul", [pooled, column])])
-    least = writer.constant("amem.least_length", _LEAST_LENGTH)
-    unit = writer.step("Div", [pooled, writer.step("Max", [length, least])])
-    writer.step("Reshape", [unit, writer.constant("amem.flat", [0, -1])], output="vectors")
+    writer.write(graph, _INPUTS, hidden)
 
 
 def _check_family(model: Mapping[str, Any]) -> None:

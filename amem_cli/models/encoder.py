@@ -46,6 +46,10 @@ _FEW_TEXTS = 4
 _PROBE_DISTANCE = 0.0447
 _PROBE_SCORE_DISTANCE = 0.01
 _NORM_TOLERANCE = 1e-3
+_LEAST_LENGTH = 1e-12
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+# What exporters call the vectors of the tokens.
+TOKEN_VECTORS = ("last_hidden_state", "token_embeddings")
 
 
 class _ExportedEncoder(ABC):
@@ -192,6 +196,10 @@ class ExportedGraph:
             self.tokenizer.enable_truncation(manifest.max_tokens)
             self.tokenizer.no_padding()
             self._session = open_session(folder / GRAPH_FILE)
+            self._outputs = None
+            if manifest.pooling:
+                names = [each.name for each in self._session.get_outputs()]
+                self._outputs = [next((each for each in TOKEN_VECTORS if each in names), names[0])]
             given = self.probed()
             # A damaged weight or a runtime that computes wrongly shows here, not in search results.
             wanted = np.asarray(manifest.expected if expecting else given, np.float32)
@@ -236,15 +244,24 @@ class ExportedGraph:
             ids[row, : len(tokens)] = tokens
             mask[row, : max(1, len(tokens))] = 1
         feeds = {"input_ids": ids, "attention_mask": mask}
-        if self._manifest.with_types and types is not None:
+        if self._manifest.with_types:
             feeds["token_type_ids"] = kinds = np.zeros_like(ids)
-            for row, tokens in enumerate(types):
+            for row, tokens in enumerate(types or ()):
                 kinds[row, : len(tokens)] = tokens
         try:
-            return np.asarray(self._session.run(None, feeds)[0], dtype=np.float32)
+            given = np.asarray(self._session.run(self._outputs, feeds)[0], dtype=np.float32)
         # The runtime has no exception class of its own that is part of its interface.
         except Exception as error:
             raise EncoderError(f"the model failed: {first_line(error)}") from error
+        pooling = self._manifest.pooling
+        if not pooling:
+            return given
+        # The sum points where the mean does, and its length is made one anyway.
+        sums = np.einsum("bt,btn->bn", mask.astype(np.float32), given)
+        pooled = given[:, 0] if pooling == "cls" else sums
+        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
+        unit: Vectors = pooled / np.maximum(lengths, _LEAST_LENGTH)
+        return unit
 
     def _cased(self, text: str) -> str:
         return text.lower() if self._manifest.lowercase else text

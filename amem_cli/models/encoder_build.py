@@ -7,11 +7,18 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from amem_cli.data import table
-from amem_cli.models.bert_graph import finish_vectors, write_bert_graph
-from amem_cli.models.encoder import ExportedGraph, load_onnxruntime, open_graph
-from amem_cli.models.encoder_config import EncoderConfig, NotReadable, read_encoder_config
+from amem_cli.models.bert_graph import write_bert_graph
+from amem_cli.models.encoder import (
+    INPUTS,
+    TOKEN_VECTORS,
+    ExportedGraph,
+    load_onnxruntime,
+    open_graph,
+)
+from amem_cli.models.encoder_config import NotReadable, read_encoder_config
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     OFFICIAL_GRAPH,
@@ -22,14 +29,9 @@ from amem_cli.models.encoder_files import (
     Manifest,
     new_manifest,
 )
-from amem_cli.models.onnx_file import ForeignGraph, GraphWriter
 from amem_cli.models.packed_e5 import build_packed
 
 PROBE: str = table("export_trials.toml")["texts"][0]
-_TYPES = "token_type_ids"
-_INPUTS = ("input_ids", "attention_mask")
-# What publishers' exporters call the vectors of the tokens.
-_HIDDEN = ("last_hidden_state", "token_embeddings")
 # Bytes of a table of weights that goes into the file beside the graph.
 _SMALLEST_APART = 1024
 
@@ -45,8 +47,9 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
         manifest = build_packed(source, folder)
         return _with_probe(folder, replace(manifest, probe=[manifest.document_prompt + PROBE]))
     config = read_encoder_config(model, source)
+    with_types = False
     if (source / OFFICIAL_GRAPH).is_file() and not any(config.transformer.glob("*.safetensors")):
-        _write_official(source / OFFICIAL_GRAPH, config, folder)
+        with_types = _write_official(source / OFFICIAL_GRAPH, folder)
     else:
         try:
             write_bert_graph(config, folder / GRAPH_FILE, folder / WEIGHTS_FILE)
@@ -54,7 +57,7 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
             if not (source / OFFICIAL_GRAPH).is_file():
                 raise
             (folder / WEIGHTS_FILE).unlink(missing_ok=True)
-            _write_official(source / OFFICIAL_GRAPH, config, folder)
+            with_types = _write_official(source / OFFICIAL_GRAPH, folder)
     shutil.copyfile(config.transformer / TOKENIZER_FILE, folder / TOKENIZER_FILE)
     manifest = new_manifest(
         model,
@@ -65,6 +68,8 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
         lowercase=config.lowercase,
         document_prompt=config.document_prompt,
         query_prompt=config.query_prompt,
+        pooling=config.pooling,
+        with_types=with_types,
         probe=[config.document_prompt + PROBE],
         expected=[],
     )
@@ -81,44 +86,35 @@ def _with_probe(folder: Path, manifest: Manifest) -> Manifest:
     return replace(manifest, dimension=len(expected), expected=expected)
 
 
-def _write_official(graph: Path, config: EncoderConfig, folder: Path) -> None:
-    """Write a publisher's graph with the steps from the vectors of the tokens to a text's."""
+def _write_official(graph: Path, folder: Path) -> bool:
+    """Write a publisher's graph so that it is opened fast; returns whether it takes types."""
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as raw:
-        extended = Path(raw) / GRAPH_FILE
-        _extend(graph, config.pooling, extended)
+        _place(graph, Path(raw))
         _place(graph.with_name(Path(OFFICIAL_WEIGHTS).name), Path(raw))
-        optimise(extended, folder)
+        session = optimise(Path(raw) / graph.name, folder)
+    inputs = {each.name for each in session.get_inputs()}
+    if unknown := inputs - {*INPUTS}:
+        raise NotReadable(f"the graph of its publisher takes {', '.join(sorted(unknown))}")
+    if not {each.name for each in session.get_outputs()} & {*TOKEN_VECTORS}:
+        raise NotReadable("the graph of its publisher gives no vectors of tokens")
+    return INPUTS[-1] in inputs
 
 
-def _extend(graph: Path, pooling: str, extended: Path) -> None:
-    foreign = ForeignGraph.read(memoryview(graph.read_bytes()))
-    hidden = next((name for name in _HIDDEN if name in foreign.outputs), "")
-    unknown = foreign.inputs - {*_INPUTS, _TYPES}
-    if unknown or not hidden:
-        what = f"takes {', '.join(sorted(unknown))}" if unknown else "gives no vectors of tokens"
-        raise NotReadable(f"the graph of its publisher {what}")
-    before, after = GraphWriter(), GraphWriter()
-    if _TYPES in foreign.inputs:
-        # All tokens of a text are of the first type, 0.
-        before.step("Sub", [_INPUTS[0], _INPUTS[0]], output=_TYPES)
-    finish_vectors(after, hidden, pooling)
-    foreign.write_extended(extended, before=before, after=after, inputs=_INPUTS)
-
-
-def _place(weights: Path, folder: Path) -> None:
-    """Put a graph's weights beside it: the runtime follows no link to another folder."""
-    if not weights.exists():
+def _place(file: Path, folder: Path) -> None:
+    """Put a file into a folder, if it is there: the runtime follows no link to another folder."""
+    if not file.exists():
         return
     try:
-        os.link(weights.resolve(), folder / weights.name)
+        os.link(file.resolve(), folder / file.name)
     except OSError:
-        shutil.copyfile(weights, folder / weights.name)
+        shutil.copyfile(file, folder / file.name)
 
 
-def optimise(graph: Path, folder: Path) -> None:
+def optimise(graph: Path, folder: Path) -> Any:
     """Write a graph so that it is opened fast: steps joined once, weights in a file of their own.
 
     Such weights are mapped into memory, and only what a text needs of them is read from the disk.
+    Returns the session in which the graph was opened.
     """
     onnxruntime = load_onnxruntime()
     options = onnxruntime.SessionOptions()
@@ -130,4 +126,4 @@ def optimise(graph: Path, folder: Path) -> None:
     weights = "session.optimized_model_external_initializers_"
     options.add_session_config_entry(f"{weights}file_name", WEIGHTS_FILE)
     options.add_session_config_entry(f"{weights}min_size_in_bytes", str(_SMALLEST_APART))
-    onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])

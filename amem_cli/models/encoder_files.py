@@ -48,8 +48,9 @@ GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
-# Format 1 was that of rerankers, 2 that of encoders, 3 that without the mean of vectors.
-_FORMAT = 4
+# Format 1 was that of rerankers, 2 that of encoders, 3 that without the mean of vectors,
+# 4 that of graphs which give the vectors of texts.
+_FORMAT = 5
 _PACKAGES = "amem-cli onnxruntime sentence-transformers tokenizers torch transformers"
 _FIELD_TYPES = {"int": int, "str": str, "bool": bool, "dict": dict, "list": list}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
@@ -305,7 +306,9 @@ class Manifest:
         max_tokens: tokens that the model reads; the rest is cut.
         pad_id: token that fills up the shorter texts of a batch.
         lowercase: whether texts are lowercased before they are cut into tokens.
-        with_types: whether the graph also reads which tokens are a question's.
+        with_types: whether the graph also reads of which of two texts a token is.
+        pooling: `mean` or `cls`: how a text's vector comes from those of its tokens, which the
+            graph gives; empty if the graph gives it.
         document_prompt, query_prompt: put before every text of that kind.
         probe: a text with its prompt, or a question and a text.
         expected: what the original library gives for the probe.
@@ -324,6 +327,7 @@ class Manifest:
     pad_id: int
     lowercase: bool = False
     with_types: bool = False
+    pooling: str = ""
     document_prompt: str = ""
     query_prompt: str = ""
     probe: list[str]
@@ -419,13 +423,14 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def _upgraded(data: Any) -> dict[str, Any]:
     """A manifest in the format of today, from that or from one of the two before."""
-    if not isinstance(data, dict) or data.get("format") not in (1, 2, _FORMAT):
+    if not isinstance(data, dict) or data.get("format") not in (1, 2, 4, _FORMAT):
         raise ValueError("not of this format")
     if data["format"] == 1:
         probe = {"probe": data["probe_pair"], "expected": [data["probe_score"]]}
         return {"fingerprint": "", "source": "", "dimension": 1, **data, **probe}
     if data["format"] == 2:
-        return {**data, "probe": [data["probe_text"]], "expected": data["probe_vector"]}
+        probe = {"probe": [data["probe_text"]], "expected": data["probe_vector"]}
+        return {**data, **probe, "pooling": ""}
     return data
 
 

@@ -1,4 +1,4 @@
-"""Writes ONNX files, and reads and extends those of others, without the package `onnx`.
+"""Writes ONNX files without the package `onnx`.
 
 An ONNX file is a protobuf message (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto): fields,
 each a number and a value, and a value may be a message again. The numbers here are from there.
@@ -7,7 +7,7 @@ each a number and a value, and a value may be a message again. The numbers here 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,68 +100,22 @@ class GraphWriter:
         return name
 
     def write(self, path: Path, inputs: Sequence[str], output: str) -> None:
-        """Write a model whose inputs are int64 of (batch, tokens) and whose output is float32."""
-        graph = self.steps() + _bytes(_GRAPH_NAME, b"encoder") + _ends(inputs, output)
+        """Write a model whose inputs are int64 of (batch, tokens), and whose output are the vectors
+        of the tokens, float32."""
+        nodes = b"".join(_bytes(_GRAPH_NODE, node) for node in self._nodes)
+        graph = nodes + b"".join(_bytes(_GRAPH_INITIALIZER, tensor) for tensor in self._tensors)
+        graph += _bytes(_GRAPH_NAME, b"encoder") + _ends(inputs, output)
         model = _number(1, _IR_VERSION) + _bytes(2, b"amem") + _bytes(_MODEL_GRAPH, graph)
         for domain, version in (("", _OPSET), (RUNTIME_DOMAIN, 1)):
             opset = _bytes(1, domain.encode()) + _number(2, version)
             model += _bytes(_MODEL_OPSET, opset)
         path.write_bytes(model)
 
-    def steps(self) -> bytes:
-        """The steps and the weights so far, as fields of a graph."""
-        nodes = b"".join(_bytes(_GRAPH_NODE, node) for node in self._nodes)
-        return nodes + b"".join(_bytes(_GRAPH_INITIALIZER, tensor) for tensor in self._tensors)
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignGraph:
-    """The graph of another program's file, as far as it is needed to put steps around it.
-
-    Raises `ValueError` for what is no ONNX file.
-    """
-
-    model: memoryview
-    inputs: frozenset[str]
-    outputs: frozenset[str]
-
-    @classmethod
-    def read(cls, model: memoryview) -> ForeignGraph:
-        """Look into a model, of which nothing is copied."""
-        ends: dict[int, set[str]] = {_GRAPH_INPUT: set(), _GRAPH_OUTPUT: set()}
-        for number, _, graph in _fields(model):
-            for part, kind, info in _fields(graph) if number == _MODEL_GRAPH else ():
-                if part in ends and kind == _BYTES:
-                    names = (bytes(value) for inner, _, value in _fields(info) if inner == 1)
-                    ends[part] |= {name.decode("utf-8") for name in names}
-        return cls(model, frozenset(ends[_GRAPH_INPUT]), frozenset(ends[_GRAPH_OUTPUT]))
-
-    def write_extended(
-        self, path: Path, *, before: GraphWriter, after: GraphWriter, inputs: Sequence[str]
-    ) -> None:
-        """Write the model with steps before and after its own, and with these inputs alone.
-
-        The last step gives the only output, `vectors`.
-        """
-        with path.open("wb") as stream:
-            for number, kind, value in _fields(self.model):
-                if number != _MODEL_GRAPH:
-                    stream.writelines(_encoded(number, kind, value))
-                    continue
-                pieces: list[bytes | memoryview] = [before.steps()]
-                for part in _fields(value):
-                    if part[0] not in (_GRAPH_INPUT, _GRAPH_OUTPUT):
-                        pieces += _encoded(*part)
-                pieces += [after.steps(), _ends(inputs, "vectors")]
-                length = sum(len(piece) for piece in pieces)
-                stream.write(_varint(number << 3 | _BYTES) + _varint(length))
-                stream.writelines(pieces)
-
 
 def _ends(inputs: Sequence[str], output: str) -> bytes:
     texts = ("batch", "tokens")
     given = (_bytes(_GRAPH_INPUT, _value_info(name, "int64", texts)) for name in inputs)
-    wanted = _value_info(output, "float32", ("batch", "numbers"))
+    wanted = _value_info(output, "float32", (*texts, "numbers"))
     return b"".join(given) + _bytes(_GRAPH_OUTPUT, wanted)
 
 
@@ -202,41 +156,3 @@ def _number(field_number: int, value: int) -> bytes:
 
 def _bytes(field_number: int, value: bytes) -> bytes:
     return _varint(field_number << 3 | _BYTES) + _varint(len(value)) + value
-
-
-def _encoded(field_number: int, kind: int, value: memoryview) -> list[bytes | memoryview]:
-    length = _varint(len(value)) if kind == _BYTES else b""
-    return [_varint(field_number << 3 | kind) + length, value]
-
-
-def _fields(message: memoryview) -> Iterator[tuple[int, int, memoryview]]:
-    """Number, kind and raw value of each field; raises `ValueError` for what is no message."""
-    place = 0
-    while place < len(message):
-        key, place = _read_varint(message, place)
-        kind = key & 7
-        start = place
-        if kind == _VARINT:
-            _, end = _read_varint(message, place)
-        elif kind == _BYTES:
-            length, start = _read_varint(message, place)
-            end = start + length
-        elif kind in (_FIXED32, _FIXED64):
-            end = place + (4 if kind == _FIXED32 else 8)
-        else:
-            raise ValueError("not an ONNX file")
-        if end > len(message):
-            raise ValueError("the ONNX file ends too early")
-        yield key >> 3, kind, message[start:end]
-        place = end
-
-
-def _read_varint(message: memoryview, place: int) -> tuple[int, int]:
-    number = shift = 0
-    while place < len(message) and shift < 64:
-        byte = message[place]
-        number |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 0x80:
-            return number, place
-    raise ValueError("not an ONNX file")

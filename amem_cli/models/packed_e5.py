@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from amem_cli.errors import EncoderError, extra_hint
-from amem_cli.models.bert_graph import finish_vectors
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     MULTILINGUAL,
@@ -63,6 +62,7 @@ def build_packed(source: Path, folder: Path) -> Manifest:
         pad_id=_PAD,
         document_prompt="passage: ",
         query_prompt="query: ",
+        pooling="mean",
         probe=[],
         expected=[],
     )
@@ -201,8 +201,7 @@ def _write_graph(packed: _PackedFile, folder: Path) -> None:
         active = fused("BiasGelu", [grown, table(f"{own}fi.b")])
         branch = product(active, [f"{own}fo.w"], rows=_SIZE, columns=_INNER)
         hidden = add_and_normalise(branch, hidden, f"{own}fo.b", f"{own}oln")
-    finish_vectors(writer, hidden, "mean")
-    writer.write(folder / GRAPH_FILE, ("input_ids", "attention_mask"), "vectors")
+    writer.write(folder / GRAPH_FILE, ("input_ids", "attention_mask"), hidden)
 
 
 def _embeddings(writer: GraphWriter, packed: _PackedFile) -> str:
