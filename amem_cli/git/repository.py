@@ -66,11 +66,8 @@ _SETTINGS = (
 _OPTIONS = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
 _NAMED_IN_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
-_FILE_MODES = ("100644", "100755")
 _SUBMODULE_MODE = "160000"
 NESTED = "it lies in a repository of its own"
-ODD_FILE = "it is not a regular file"
-TAKEN = "a file or folder of this name is in the way"
 
 Describe = Callable[[frozenset[str]], str]
 
@@ -275,7 +272,6 @@ class _Choice:
             flag, self._modes[path], _, _ = head.split(" ")
             if flag != "H":
                 self._marked.add(path)
-        self._folders = {folder for path in self._modes for folder in _parents(path)}
         self._staged: set[str] = set()
         changed: dict[str, str] = {}
         words = ("--porcelain", "-z", "--no-renames", "-uall", "--ignore-submodules=all")
@@ -301,27 +297,22 @@ class _Choice:
 
     def _reason(self, path: str, changed: Collection[str]) -> str:
         """Why a file is left out, by its kind and what the user did with it; empty if it is not."""
-        for parent in reversed([*_parents(path)]):
-            folder = self._top / parent
-            if len(parent) >= len(self._prefix):
-                if folder.is_symlink():
-                    return "it is reached through a link"
-                if os.path.lexists(folder / ".git"):
-                    return NESTED
+        for parent in _parents(path):
+            is_inside = len(parent) >= len(self._prefix)
+            if is_inside and os.path.lexists(self._top / parent / ".git"):
+                return NESTED
             if parent in self._modes:
-                return NESTED if self._modes[parent] == _SUBMODULE_MODE else TAKEN
-        on_disk = os.path.lexists(self._top / path)
-        if on_disk and not stat.S_ISREG((self._top / path).lstat().st_mode):
-            return ODD_FILE
-        if on_disk and path in self._folders:
-            return TAKEN
+                taken = "a file of its folder's name is in the way"
+                return NESTED if self._modes[parent] == _SUBMODULE_MODE else taken
         if path in self._staged:
             return "you have staged something of it"
         if path in self._marked:
             return "it is marked assume-unchanged or skip-worktree"
-        if path not in self._modes:
-            return "git ignores it" if on_disk and path not in changed else ""
-        return "" if self._modes[path] in _FILE_MODES else ODD_FILE
+        if not os.path.lexists(self._top / path):
+            return ""
+        if not stat.S_ISREG((self._top / path).lstat().st_mode):
+            return "it is not a regular file"
+        return "" if path in self._modes or path in changed else "git ignores it"
 
 
 def _visible_in(folder: str) -> Callable[[str], bool]:

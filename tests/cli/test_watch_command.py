@@ -276,21 +276,6 @@ def test_a_watcher_that_others_cannot_see_says_so(
         assert watcher.end() == 0
 
 
-def test_changed_settings_count_and_broken_ones_do_not(amem: Program, vault: Path) -> None:
-    with watching(amem, vault) as watcher:
-        assert amem("config", "set", "evolution.max_links", "0").code == 0
-        watcher.until_told("settings", changed=["evolution.max_links"])
-        settings = vault / ".amem/config.toml"
-        good = settings.read_text()
-        settings.write_text(good + "broken = [")
-        watcher.until_told("trouble")
-        assert "cannot read config.toml" in watcher.lines("trouble")[0]["reason"]
-        settings.write_text(good)
-        write_note(vault, "b.md", "The auk flies.\n")
-        watcher.until_told("learned", path="b.md")
-        assert watcher.end() == 0
-
-
 def test_in_review_mode_a_watcher_changes_no_older_note(amem: Program, vault: Path) -> None:
     assert amem("config", "set", "evolution.mode", "review").code == 0
     text = "Sourdough bread rose slowly in the warm kitchen, and its crumb was open."
