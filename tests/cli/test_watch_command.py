@@ -276,6 +276,21 @@ def test_a_watcher_that_others_cannot_see_says_so(
         assert watcher.end() == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit is systemd's")
+def test_the_service_is_printed_and_nothing_is_written(
+    amem: Program, vault: Path, tmp_path: Path
+) -> None:
+    home = {"HOME": str(tmp_path / "nobody"), "XDG_CONFIG_HOME": ""}
+    printed = amem("watch", "--install", **home)
+    document = amem("watch", "--install", "--json", **home).json
+    assert printed.out == document["content"]
+    assert document["file"] in printed.err
+    assert all(command in printed.err for command in document["enable"])
+    removal = amem("watch", "--uninstall", **home)
+    assert removal.out.splitlines() == document["disable"]
+    assert not (tmp_path / "nobody/.config").exists()
+
+
 def test_in_review_mode_a_watcher_changes_no_older_note(amem: Program, vault: Path) -> None:
     assert amem("config", "set", "evolution.mode", "review").code == 0
     text = "Sourdough bread rose slowly in the warm kitchen, and its crumb was open."
