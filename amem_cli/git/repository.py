@@ -48,11 +48,7 @@ _OWN_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_OWN_IDENTITY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "amem"), ("EMAIL", "amem@localhost"))
-}
+_OWN_IDENTITY = ("-c", "user.name=amem", "-c", "user.email=amem@localhost")
 # These override the repository's own settings, which may name programs to run.
 _SETTINGS = (
     "core.fsmonitor=false",
@@ -84,10 +80,6 @@ class Git:
     folder: Path
     variables: Mapping[str, str]
     deadline: float
-
-    def with_variables(self, **variables: str) -> Git:
-        """The same git with more variables."""
-        return replace(self, variables={**self.variables, **variables})
 
     def __call__(self, *words: str, stdin: bytes = b"", success: Collection[int] = (0,)) -> str:
         """Run one command; returns its standard output.
@@ -250,10 +242,10 @@ def _without_filters(git: Git) -> Git:
     drivers = dict.fromkeys(key.rpartition(".")[0] for key in keys)
     off = {"clean": "", "process": "", "smudge": "", "required": "false"}
     settings = [(f"{name}.{key}", off[key]) for name in drivers for key in off]
-    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    variables = {**git.variables, "GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
         variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return git.with_variables(**variables)
+    return replace(git, variables=variables)
 
 
 class _Choice:
@@ -335,14 +327,15 @@ def _filtered(git: Git, paths: Sequence[str]) -> dict[str, str]:
 
 def _commit(git: Git, choice: _Choice, message: str) -> str:
     """Commit as the user, or as amem if git does not know who that is; gives the commit's id."""
+    identity: tuple[str, ...] = ()
     try:
         # Without this setting git would invent an address from the host's name.
         for who in ("AUTHOR", "COMMITTER"):
             git("-c", "user.useConfigOnly=true", "var", f"GIT_{who}_IDENT")
     except GitError:
-        git = git.with_variables(**_OWN_IDENTITY)
+        identity = _OWN_IDENTITY
     new = _joined(choice.new)
-    words = ("--only", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim")
+    words = (*identity, "commit", "--only", "--quiet", "--no-verify", "--cleanup=verbatim")
     with tempfile.TemporaryDirectory(prefix="amem-git-") as folder:
         text = Path(folder) / "message"
         text.write_bytes(message.encode("utf-8", "replace").replace(b"\0", b""))
@@ -351,7 +344,7 @@ def _commit(git: Git, choice: _Choice, message: str) -> str:
                 # Git commits by name only what it knows.
                 _locking(git, "add", "--intent-to-add", *_NAMED_IN_INPUT, stdin=new)
             stdin = _joined((*choice.known, *choice.new))
-            _locking(git, "commit", *words, "-F", str(text), *_NAMED_IN_INPUT, stdin=stdin)
+            _locking(git, *words, "-F", str(text), *_NAMED_IN_INPUT, stdin=stdin)
         except BaseException:
             git = replace(git, deadline=time.monotonic() + GRACE_SECONDS)
             if new:
