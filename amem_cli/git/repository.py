@@ -48,11 +48,7 @@ _OWN_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_OWN_IDENTITY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "amem"), ("EMAIL", "amem@localhost"))
-}
+_OWN_IDENTITY = ("-c", "user.name=amem", "-c", "user.email=amem@localhost")
 # These override the repository's own settings, which may name programs to run.
 _SETTINGS = (
     "core.fsmonitor=false",
@@ -66,11 +62,8 @@ _SETTINGS = (
 _OPTIONS = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
 _NAMED_IN_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
-_FILE_MODES = ("100644", "100755")
 _SUBMODULE_MODE = "160000"
 NESTED = "it lies in a repository of its own"
-ODD_FILE = "it is not a regular file"
-TAKEN = "a file or folder of this name is in the way"
 
 Describe = Callable[[frozenset[str]], str]
 
@@ -87,10 +80,6 @@ class Git:
     folder: Path
     variables: Mapping[str, str]
     deadline: float
-
-    def with_variables(self, **variables: str) -> Git:
-        """This git with more variables."""
-        return replace(self, variables={**self.variables, **variables})
 
     def __call__(self, *words: str, stdin: bytes = b"", success: Collection[int] = (0,)) -> str:
         """Run one command; returns its standard output.
@@ -253,10 +242,10 @@ def _without_filters(git: Git) -> Git:
     drivers = dict.fromkeys(key.rpartition(".")[0] for key in keys)
     off = {"clean": "", "process": "", "smudge": "", "required": "false"}
     settings = [(f"{name}.{key}", off[key]) for name in drivers for key in off]
-    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    variables = {**git.variables, "GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
         variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return git.with_variables(**variables)
+    return replace(git, variables=variables)
 
 
 class _Choice:
@@ -275,7 +264,6 @@ class _Choice:
             flag, self._modes[path], _, _ = head.split(" ")
             if flag != "H":
                 self._marked.add(path)
-        self._folders = {folder for path in self._modes for folder in _parents(path)}
         self._staged: set[str] = set()
         changed: dict[str, str] = {}
         words = ("--porcelain", "-z", "--no-renames", "-uall", "--ignore-submodules=all")
@@ -301,27 +289,22 @@ class _Choice:
 
     def _reason(self, path: str, changed: Collection[str]) -> str:
         """Why a file is left out, by its kind and what the user did with it; empty if it is not."""
-        for parent in reversed([*_parents(path)]):
-            folder = self._top / parent
-            if len(parent) >= len(self._prefix):
-                if folder.is_symlink():
-                    return "it is reached through a link"
-                if os.path.lexists(folder / ".git"):
-                    return NESTED
+        for parent in _parents(path):
+            is_inside = len(parent) >= len(self._prefix)
+            if is_inside and os.path.lexists(self._top / parent / ".git"):
+                return NESTED
             if parent in self._modes:
-                return NESTED if self._modes[parent] == _SUBMODULE_MODE else TAKEN
-        on_disk = os.path.lexists(self._top / path)
-        if on_disk and not stat.S_ISREG((self._top / path).lstat().st_mode):
-            return ODD_FILE
-        if on_disk and path in self._folders:
-            return TAKEN
+                taken = "a file of its folder's name is in the way"
+                return NESTED if self._modes[parent] == _SUBMODULE_MODE else taken
         if path in self._staged:
             return "you have staged something of it"
         if path in self._marked:
             return "it is marked assume-unchanged or skip-worktree"
-        if path not in self._modes:
-            return "git ignores it" if on_disk and path not in changed else ""
-        return "" if self._modes[path] in _FILE_MODES else ODD_FILE
+        if not os.path.lexists(self._top / path):
+            return ""
+        if not stat.S_ISREG((self._top / path).lstat().st_mode):
+            return "it is not a regular file"
+        return "" if path in self._modes or path in changed else "git ignores it"
 
 
 def _visible_in(folder: str) -> Callable[[str], bool]:
@@ -344,14 +327,15 @@ def _filtered(git: Git, paths: Sequence[str]) -> dict[str, str]:
 
 def _commit(git: Git, choice: _Choice, message: str) -> str:
     """Commit as the user, or as amem if git does not know who that is; gives the commit's id."""
+    identity: tuple[str, ...] = ()
     try:
         # Without this setting git would invent an address from the host's name.
         for who in ("AUTHOR", "COMMITTER"):
             git("-c", "user.useConfigOnly=true", "var", f"GIT_{who}_IDENT")
     except GitError:
-        git = git.with_variables(**_OWN_IDENTITY)
+        identity = _OWN_IDENTITY
     new = _joined(choice.new)
-    words = ("--only", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim")
+    words = (*identity, "commit", "--only", "--quiet", "--no-verify", "--cleanup=verbatim")
     with tempfile.TemporaryDirectory(prefix="amem-git-") as folder:
         text = Path(folder) / "message"
         text.write_bytes(message.encode("utf-8", "replace").replace(b"\0", b""))
@@ -360,7 +344,7 @@ def _commit(git: Git, choice: _Choice, message: str) -> str:
                 # Git commits by name only what it knows.
                 _locking(git, "add", "--intent-to-add", *_NAMED_IN_INPUT, stdin=new)
             stdin = _joined((*choice.known, *choice.new))
-            _locking(git, "commit", *words, "-F", str(text), *_NAMED_IN_INPUT, stdin=stdin)
+            _locking(git, *words, "-F", str(text), *_NAMED_IN_INPUT, stdin=stdin)
         except BaseException:
             git = replace(git, deadline=time.monotonic() + GRACE_SECONDS)
             if new:

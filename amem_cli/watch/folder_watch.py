@@ -154,12 +154,12 @@ class FolderWatch:
 
     def _present(self) -> set[str]:
         """Names of the folders to be watched with all that is below them."""
-        try:
-            names = {name for name in _folders_in(self._root) if not name.startswith(".")}
-        except OSError:
-            # It was moved away, or too many files are open; `trouble` reports it.
-            return set()
-        return names | ({JOURNAL} if _is_folder(self._root / JOURNAL) else set())
+        names = {JOURNAL} if _is_folder(self._root / JOURNAL) else set()
+        # Where it was moved away, or too many files are open, `trouble` reports it.
+        with suppress(OSError), os.scandir(self._root) as entries:
+            folders = (each.name for each in entries if each.is_dir(follow_symlinks=False))
+            names.update(name for name in folders if not name.startswith("."))
+        return names
 
     def _beyond_limit(self) -> str:
         """What is wrong if the system watches fewer folders than there are.
@@ -172,7 +172,7 @@ class FolderWatch:
         watched: int | None = 0
         folders = 0
         for _ in range(RECOUNTS):
-            folders = 1 + sum(_count(self._root / name) for name in self._present())
+            folders = 1 + sum(1 for name in self._present() for _ in os.walk(self._root / name))
             watched = watched_folders()
             if watched is None or watched >= folders:
                 return ""
@@ -231,19 +231,3 @@ def _identity(root: Path) -> tuple[int, int] | None:
 
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink() and not path.parent.is_symlink()
-
-
-def _folders_in(folder: Path) -> list[str]:
-    with os.scandir(folder) as entries:
-        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-
-
-def _count(top: Path) -> int:
-    """How many folders a folder has with itself, of those that can be read and watched."""
-    count, folders = 0, [top]
-    while folders:
-        folder = folders.pop()
-        with suppress(OSError):
-            folders += [folder / name for name in _folders_in(folder)]
-            count += 1
-    return count

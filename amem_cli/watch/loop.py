@@ -208,10 +208,6 @@ class Watch:
         self._stopped.set()
         if self.work is not None:
             self.work.stop()
-        self.wake()
-
-    def wake(self) -> None:
-        """Have the thread of `run` look at once whether there is something to do."""
         if self._folder is not None:
             self._folder.wake()
 

@@ -105,9 +105,9 @@ class Watcher:
         while not released.wait(STOP_CHECK_SECONDS):
             if lock.stop_requested():
                 signal.raise_signal(signal.SIGTERM)
-                # The main thread handles it.
+                # The main thread handles it, which may sleep or be busy.
                 if self._watch is not None:
-                    self._watch.wake()
+                    self._watch.stop()
                 return
 
     def elsewhere(self) -> str:

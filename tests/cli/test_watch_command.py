@@ -276,19 +276,19 @@ def test_a_watcher_that_others_cannot_see_says_so(
         assert watcher.end() == 0
 
 
-def test_changed_settings_count_and_broken_ones_do_not(amem: Program, vault: Path) -> None:
-    with watching(amem, vault) as watcher:
-        assert amem("config", "set", "evolution.max_links", "0").code == 0
-        watcher.until_told("settings", changed=["evolution.max_links"])
-        settings = vault / ".amem/config.toml"
-        good = settings.read_text()
-        settings.write_text(good + "broken = [")
-        watcher.until_told("trouble")
-        assert "cannot read config.toml" in watcher.lines("trouble")[0]["reason"]
-        settings.write_text(good)
-        write_note(vault, "b.md", "The auk flies.\n")
-        watcher.until_told("learned", path="b.md")
-        assert watcher.end() == 0
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit is systemd's")
+def test_the_service_is_printed_and_nothing_is_written(
+    amem: Program, vault: Path, tmp_path: Path
+) -> None:
+    home = {"HOME": str(tmp_path / "nobody"), "XDG_CONFIG_HOME": ""}
+    printed = amem("watch", "--install", **home)
+    document = amem("watch", "--install", "--json", **home).json
+    assert printed.out == document["content"]
+    assert document["file"] in printed.err
+    assert all(command in printed.err for command in document["enable"])
+    removal = amem("watch", "--uninstall", **home)
+    assert removal.out.splitlines() == document["disable"]
+    assert not (tmp_path / "nobody/.config").exists()
 
 
 def test_in_review_mode_a_watcher_changes_no_older_note(amem: Program, vault: Path) -> None:

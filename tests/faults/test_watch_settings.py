@@ -72,6 +72,7 @@ def test_settings_that_cannot_be_read_change_nothing(amem: Program, vault: Path)
         settings.write_text("evolution = [[[")
         write_note(vault, "attic/another note.md", "The settings are broken.\n")
         watcher.until_told("trouble")
+        assert "cannot read config.toml" in watcher.lines("trouble")[0]["reason"]
         write_note(vault, "a.md", "The walrus sleeps.\n")
         watcher.until_told("searchable")
         assert times_processed(vault).total() == 0
@@ -80,13 +81,3 @@ def test_settings_that_cannot_be_read_change_nothing(amem: Program, vault: Path)
         watcher.until_told("learned", path="a.md")
         assert watcher.end() == 0
         assert watcher.complaints == []
-
-
-def test_a_machine_that_leaves_the_work_to_another_says_what_needs_a_new_start(
-    amem: Program, vault: Path
-) -> None:
-    assert amem("config", "set", "evolution.device", "another").code == 0
-    with watching(amem, vault, settle=None) as watcher:
-        change(amem, vault, "evolution.device", "any")
-        watcher.until_told("settings", changed=[], restart=["evolution.device"])
-        assert watcher.end() == 0
