@@ -7,36 +7,20 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
-# Terminals that name themselves and have links; they are looked for in the variables below.
-_PROGRAMS = frozenset(
-    {"Hyper", "WarpTerminal", "WezTerm", "contour", "ghostty", "iTerm.app"}
-    | {"mintty", "rio", "tabby", "vscode", "zed"}
-)
-_VARIABLES = ("DOMTERM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "WT_SESSION", "GHOSTTY_BIN_DIR")
-_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
-# The first version of VTE, which is in most of Linux's terminals, whose links do no harm.
-_VTE = 5001
+# Those without links that print their addresses, or hand them to one that may.
+_WITHOUT = ("dumb", "linux", "unknown", "eterm", "screen", "tmux")
 
 
 def has_hyperlinks(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether a stream is a terminal that shows links; others might print their addresses.
+    """Whether a stream is a terminal that shows links, or nothing for them.
 
     `FORCE_HYPERLINK=1` says so of any, `FORCE_HYPERLINK=0` denies it.
     """
     forced = environment.get("FORCE_HYPERLINK")
     if forced:
         return forced != "0"
-    term = environment.get("TERM", "")
-    if not stream.isatty() or term == "dumb":
-        return False
-    if environment.get("TERM_PROGRAM", "") in _PROGRAMS:
-        return True
-    # tmux and screen pass on what the terminal around them may lack.
-    if term.startswith(("tmux", "screen")):
-        return False
-    vte = environment.get("VTE_VERSION", "")
-    is_new = vte.isdecimal() and int(vte) >= _VTE
-    return is_new or term.startswith(_TERMS) or any(map(environment.get, _VARIABLES))
+    term = environment.get("TERM") or ("xterm" if "WT_SESSION" in environment else "dumb")
+    return stream.isatty() and not term.startswith(_WITHOUT)
 
 
 class Hyperlinks:
