@@ -31,7 +31,7 @@ SHELLS = ("bash", "zsh", "fish")
 _EXIT_FILES = 4
 # Bash takes what stands behind one of these for a word of its own.
 _PARTING = ":=@"
-_FILES = {("pull", "source"), ("use", "name")}
+_FILES = ("pull source", "use name")
 
 Found = Iterable[tuple[str, str]]
 
@@ -86,10 +86,11 @@ def _completions(words: list[str], incomplete: str) -> list[CompletionItem]:
     args = global_options_first(words)
     context: Any = _resolve_context(group, {}, "amem", args)
     what, incomplete = _resolve_incomplete(context, args, incomplete)
-    is_file = isinstance(what, Parameter) and "Path" in type(what.type).__name__
-    if is_file or (context.info_name, what.name) in _FILES:
-        return [CompletionItem(incomplete, type="file")]
-    values = _VALUES.get(what.name or "") if isinstance(what, Parameter) else None
+    name, values = f"{context.info_name} {what.name}", None
+    if isinstance(what, Parameter):
+        if "Path" in type(what.type).__name__ or name in _FILES:
+            return [CompletionItem(incomplete, type="file")]
+        values = _VALUES.get(name) or _VALUES.get(what.name or "")
     if values is None:
         found = what.shell_complete(context, incomplete)
         if incomplete.startswith("-") and context.parent is not None:
@@ -161,32 +162,15 @@ def _relations(context: Any, incomplete: str) -> Found:
     return [(relation, "") for relation in RELATIONS]
 
 
-def _names(context: Any, incomplete: str) -> Found:
-    """Of `mv` the folders; of models none that is known at once."""
-    return _of_index("folders")(context, incomplete) if context.info_name == "mv" else ()
-
-
-def _sources(context: Any, incomplete: str) -> Found:
-    """Of `link` and `unlink` notes."""
-    is_note = context.info_name in ("link", "unlink")
-    return _of_index("notes")(context, incomplete) if is_note else ()
-
-
-def _linked(context: Any, incomplete: str) -> Found:
-    """`--keep` and `--reject` of `links` name notes."""
-    return _of_index("notes")(context, incomplete) if context.info_name == "links" else ()
-
-
-# What completes a parameter, by its name in all commands.
+# What completes a parameter, by its name in all commands, or by command and name.
 _VALUES: dict[str, Callable[[Any, str], Found]] = {
     **dict.fromkeys(("note", "notes", "target"), _of_index("notes")),
+    **dict.fromkeys(("link source", "unlink source"), _of_index("notes")),
+    **dict.fromkeys(("links keep", "links reject"), _of_index("notes")),
     **dict.fromkeys(("tag", "new_tag", "add_tag", "remove_tag"), _of_index("tags")),
-    **dict.fromkeys(("keep", "reject"), _linked),
+    **dict.fromkeys(("path", "mv name"), _of_index("folders")),
     "event": _of_index("events"),
     "key": _keys,
-    "name": _names,
-    "path": _of_index("folders"),
     "relation": _relations,
-    "source": _sources,
     "value": _values_of_key,
 }
