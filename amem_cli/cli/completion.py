@@ -156,12 +156,6 @@ def _values_of_key(context: Any, incomplete: str) -> Found:
     return [(choice, "") for choice in choices(context.params.get("key") or "")]
 
 
-def _relations(context: Any, incomplete: str) -> Found:
-    from amem_cli.notes.note import RELATIONS
-
-    return [(relation, "") for relation in RELATIONS]
-
-
 # What completes a parameter, by its name in all commands, or by command and name.
 _VALUES: dict[str, Callable[[Any, str], Found]] = {
     **dict.fromkeys(("note", "notes", "target"), _of_index("notes")),
@@ -171,6 +165,5 @@ _VALUES: dict[str, Callable[[Any, str], Found]] = {
     **dict.fromkeys(("path", "mv name"), _of_index("folders")),
     "event": _of_index("events"),
     "key": _keys,
-    "relation": _relations,
     "value": _values_of_key,
 }
