@@ -14,7 +14,7 @@ from amem_cli.cli.session import LIMIT, Session, session_of
 from amem_cli.editing.review import Decisions, ReviewItem
 from amem_cli.errors import AmemError, NotFoundError, Problem, SettingsError, UsageError
 from amem_cli.notes.note import RELATIONS, Relation
-from amem_cli.terminal.decisions import (
+from amem_cli.terminal.history import (
     review_document,
     show_all_waiting,
     show_decided,

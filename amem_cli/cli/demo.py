@@ -16,7 +16,7 @@ from typer import Option
 from amem_cli.cli.session import LlmOption, session_of
 from amem_cli.data import table
 from amem_cli.system.command_lines import joined
-from amem_cli.terminal.output import Console, Part, PlainConsole, Styled, plural
+from amem_cli.terminal.output import Console, Hyperlinks, Part, PlainConsole, Styled, plural
 
 if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
@@ -57,7 +57,6 @@ def demo(
 def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:
     from amem_cli.graph.graph import neighbourhood
     from amem_cli.terminal.graph import show_neighbourhood, show_overview
-    from amem_cli.terminal.hyperlinks import Hyperlinks
     from amem_cli.terminal.notes import show_hits
     from amem_cli.workspace.documents import graph_document, outcome_document, search_document
 

@@ -236,7 +236,7 @@ def open_(
         amem open "Weekly review" --editor
     """
     from amem_cli.cli.files import on_desktop, open_address
-    from amem_cli.terminal.hyperlinks import obsidian_address
+    from amem_cli.terminal.output import obsidian_address
 
     session = session_of(context)
     with session.workspace() as workspace:

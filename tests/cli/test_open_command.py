@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from amem_cli.terminal.hyperlinks import has_hyperlinks
+from amem_cli.terminal.output import has_hyperlinks
 from tests.conftest import Program
 from tests.terminal import at_terminal
 from tests.vaults import write_note
