@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeAlias
 
@@ -33,34 +34,29 @@ if TYPE_CHECKING:
 SECONDS_BEFORE_PROGRESS = 0.3
 
 
+@dataclass
 class Output:
     """Prints what a command returns and reports.
 
-    Args:
+    Attributes:
         as_json: stdout gets one JSON document and nothing else.
         quiet: no notices; errors and results remain.
         verbose: tracebacks and more notices.
         color: None lets the terminal decide.
+        in_lines: a watcher prints many JSON documents, one a line; its errors must fit in.
     """
 
-    def __init__(
-        self,
-        *,
-        as_json: bool = False,
-        quiet: bool = False,
-        verbose: bool = False,
-        color: bool | None = None,
-    ) -> None:
-        self.as_json = as_json
-        self.quiet = quiet
-        self.verbose = verbose
-        self.color = color
-        # A watcher prints many JSON documents, one a line; its errors must fit in.
-        self.in_lines = False
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    color: bool | None = None
+    in_lines: bool = False
 
     def console(self) -> Console:
         """The console for results."""
-        return console_on(sys.stdout, self.color)
+        if _is_terminal(sys.stdout):
+            return rich_console(sys.stdout, self.color)
+        return PlainConsole(sys.stdout)
 
     def result(self, document: Any, show: Callable[[Console], None] | str) -> None:
         """Print a result: the document as JSON, or else the text, or what `show` draws.
@@ -150,11 +146,11 @@ class Output:
                     update = stack.enter_context(bar).update
 
             if at_once:
-                stack.enter_context(self.doing(label))
+                stack.enter_context(self._doing(label))
             yield report
 
     @contextlib.contextmanager
-    def doing(self, label: str) -> Iterator[None]:
+    def _doing(self, label: str) -> Iterator[None]:
         """Show on the terminal of stderr what is done, once it has taken a moment."""
         from rich.text import Text
 
@@ -294,13 +290,6 @@ class PlainConsole:
         self._stream.write(" ".join(map(str, objects)) + "\n")
         # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
         self._stream.flush()
-
-
-def console_on(stream: TextIO, color: bool | None) -> Console:
-    """A console for a stream; `color` is False for none, None lets the terminal decide."""
-    if _is_terminal(stream):
-        return rich_console(stream, color)
-    return PlainConsole(stream)
 
 
 def _is_terminal(stream: TextIO) -> bool:
