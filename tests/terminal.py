@@ -33,7 +33,13 @@ def at_terminal(
     process = subprocess.Popen(
         [sys.executable, "-m", "amem_cli", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": top, "TERM": "xterm-256color", **variables},
+        env={
+            **os.environ,
+            "PYTHONPATH": top,
+            "TERM": "xterm-256color",
+            "FORCE_HYPERLINK": "0",
+            **variables,
+        },
         stdin=follower,
         stdout=follower,
         stderr=follower,

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from typer import _completion_shared
-from typer._click.core import Parameter
-from typer._click.shell_completion import (
-    CompletionItem,
-    _resolve_context,
-    _resolve_incomplete,
-    split_arg_string,
-)
+from typer._click.shell_completion import _resolve_context, _resolve_incomplete
+from typer.core import TyperArgument, TyperOption
 from typer.main import get_group
 
 from amem_cli.cli.main import app, global_options_first
@@ -31,7 +27,7 @@ SHELLS = ("bash", "zsh", "fish")
 _EXIT_FILES = 4
 # Bash takes what stands behind one of these for a word of its own.
 _PARTING = ":=@"
-_FILES = {("pull", "source"), ("use", "name")}
+_FILES = ("pull source", "use name")
 
 Found = Iterable[tuple[str, str]]
 
@@ -52,20 +48,19 @@ def complete(instruction: str) -> int:
             others it is the word, then perhaps a tab and what it means.
     """
     try:
-        line = os.environ.get("COMP_WORDS", "")
         # A sign at the end makes a word of what is still empty.
-        *words, last = split_arg_string(f"{line}_")[1:]
+        (_, *words, last), quote = _split(os.environ.get("COMP_WORDS", "") + "_")
         incomplete = last.removesuffix("_")
-        items = _completions(words, incomplete)
-        if any(item.type != "plain" for item in items):
+        found = _completions(words, incomplete)
+        if found is None:
             return _EXIT_FILES
         prefix = re.match(r"--[^=]+=", incomplete)
         before = prefix[0] if prefix else ""
-        shown = [(before + str(item.value), " ".join((item.help or "").split())) for item in items]
+        shown = [(before + value, " ".join(meaning.split())) for value, meaning in found]
         # What steers a terminal, or breaks a line, cannot be typed either.
         shown = [(value, meaning) for value, meaning in shown if value.isprintable()]
         if instruction == "complete_bash":
-            rows = [_in_bash(value, line, incomplete) for value, _ in shown]
+            rows = [_in_bash(value, quote, incomplete) for value, _ in shown]
         else:
             rows = [
                 f"{value}\t{meaning}" if meaning and meaning.isprintable() else value
@@ -79,33 +74,43 @@ def complete(instruction: str) -> int:
     return 0
 
 
-def _completions(words: list[str], incomplete: str) -> list[CompletionItem]:
-    group: Any = get_group(app)
+def _split(line: str) -> tuple[list[str], str]:
+    """The words of a line that may end within a quotation, and the sign that opened that."""
+    lexer: Any = shlex.shlex(line, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words: list[str] = []
+    try:
+        for word in lexer:
+            words.append(word)
+    except ValueError:
+        return [*words, lexer.token], lexer.state or ""
+    return words, ""
+
+
+def _completions(words: list[str], incomplete: str) -> Found | None:
+    """What the word at the cursor may become; None for files, which the shell knows better."""
     if words[-1:] == ["--vault"]:
-        return [CompletionItem(incomplete, type="file")]
+        return None
+    group: Any = get_group(app)
     args = global_options_first(words)
     context: Any = _resolve_context(group, {}, "amem", args)
     what, incomplete = _resolve_incomplete(context, args, incomplete)
-    is_file = isinstance(what, Parameter) and "Path" in type(what.type).__name__
-    if is_file or (context.info_name, what.name) in _FILES:
-        return [CompletionItem(incomplete, type="file")]
-    values = _VALUES.get(what.name or "") if isinstance(what, Parameter) else None
-    if values is None:
-        found = what.shell_complete(context, incomplete)
-        if incomplete.startswith("-") and context.parent is not None:
-            found += group.shell_complete(context.find_root(), incomplete)
-        return found
-    begun = incomplete.casefold()
-    return [
-        CompletionItem(value, help=meaning)
-        for value, meaning in values(context, incomplete)
-        if value.casefold().startswith(begun)
-    ]
+    name, values = f"{context.info_name} {what.name}", None
+    if isinstance(what, (TyperArgument, TyperOption)):
+        if "Path" in type(what.type).__name__ or name in _FILES:
+            return None
+        values = _VALUES.get(name) or _VALUES.get(what.name or "")
+    if values is not None:
+        begun, found = incomplete.casefold(), values(context, incomplete)
+        return [each for each in found if each[0].casefold().startswith(begun)]
+    items = what.shell_complete(context, incomplete)
+    if incomplete.startswith("-") and context.parent is not None:
+        items += group.shell_complete(context.find_root(), incomplete)
+    return [(str(item.value), item.help or "") for item in items]
 
 
-def _in_bash(value: str, line: str, incomplete: str) -> str:
+def _in_bash(value: str, quote: str, incomplete: str) -> str:
     """What replaces the word at the cursor, quoted as that word is."""
-    quote = _open_quote(line)
     if quote == "'":
         return value.replace("'", "'\\''")
     if quote:
@@ -113,20 +118,6 @@ def _in_bash(value: str, line: str, incomplete: str) -> str:
     parting = [char for char in _PARTING if char in os.environ.get("COMP_WORDBREAKS", "")]
     cut = max((incomplete.rfind(char) + 1 for char in parting), default=0)
     return re.sub(r"([^\w./:=@,+-])", r"\\\1", value[cut:])
-
-
-def _open_quote(line: str) -> str:
-    quote, escaped = "", False
-    for char in line:
-        if escaped:
-            escaped = False
-        elif char == "\\" and quote != "'":
-            escaped = True
-        elif char == quote:
-            quote = ""
-        elif not quote and char in "\"'":
-            quote = char
-    return quote
 
 
 def _of_index(kind: str) -> Callable[[Any, str], Found]:
@@ -155,38 +146,14 @@ def _values_of_key(context: Any, incomplete: str) -> Found:
     return [(choice, "") for choice in choices(context.params.get("key") or "")]
 
 
-def _relations(context: Any, incomplete: str) -> Found:
-    from amem_cli.notes.note import RELATIONS
-
-    return [(relation, "") for relation in RELATIONS]
-
-
-def _names(context: Any, incomplete: str) -> Found:
-    """Of `mv` the folders; of models none that is known at once."""
-    return _of_index("folders")(context, incomplete) if context.info_name == "mv" else ()
-
-
-def _sources(context: Any, incomplete: str) -> Found:
-    """Of `link` and `unlink` notes."""
-    is_note = context.info_name in ("link", "unlink")
-    return _of_index("notes")(context, incomplete) if is_note else ()
-
-
-def _linked(context: Any, incomplete: str) -> Found:
-    """`--keep` and `--reject` of `links` name notes."""
-    return _of_index("notes")(context, incomplete) if context.info_name == "links" else ()
-
-
-# What completes a parameter, by its name in all commands.
+# What completes a parameter, by its name in all commands, or by command and name.
 _VALUES: dict[str, Callable[[Any, str], Found]] = {
     **dict.fromkeys(("note", "notes", "target"), _of_index("notes")),
+    **dict.fromkeys(("link source", "unlink source"), _of_index("notes")),
+    **dict.fromkeys(("links keep", "links reject"), _of_index("notes")),
     **dict.fromkeys(("tag", "new_tag", "add_tag", "remove_tag"), _of_index("tags")),
-    **dict.fromkeys(("keep", "reject"), _linked),
+    **dict.fromkeys(("path", "mv name"), _of_index("folders")),
     "event": _of_index("events"),
     "key": _keys,
-    "name": _names,
-    "path": _of_index("folders"),
-    "relation": _relations,
-    "source": _sources,
     "value": _values_of_key,
 }

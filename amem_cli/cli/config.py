@@ -24,6 +24,8 @@ AFTER_ENCODER = (
     "next: `amem index`, or a running watcher, embeds all notes again; until then, searches use the"
     " old vectors"
 )
+KeyArgument = Annotated[str, Argument(help="For example llm.model.")]
+UserOption = Annotated[bool, Option("--user", help="Change the user's settings, not the vault's.")]
 
 config = typer.Typer(
     name="config", help="Read and change settings of the vault or the user.", no_args_is_help=True
@@ -61,9 +63,7 @@ def list_settings(context: typer.Context) -> None:
 
 
 @config.command()
-def get(
-    context: typer.Context, key: Annotated[str, Argument(help="For example llm.model.")]
-) -> None:
+def get(context: typer.Context, key: KeyArgument) -> None:
     """Show one setting, and on stderr where it comes from and its default.
 
     Examples:
@@ -81,10 +81,6 @@ def get(
     session.output.result(document, _as_text(value))
     if not session.output.as_json:
         session.output.notice(f"({_origin(document)})")
-
-
-KeyArgument = Annotated[str, Argument(help="For example llm.model.")]
-UserOption = Annotated[bool, Option("--user", help="Change the user's settings, not the vault's.")]
 
 
 @config.command("set")

@@ -14,7 +14,7 @@ from amem_cli.cli.session import LIMIT, Session, session_of
 from amem_cli.editing.review import Decisions, ReviewItem
 from amem_cli.errors import AmemError, NotFoundError, Problem, SettingsError, UsageError
 from amem_cli.notes.note import RELATIONS, Relation
-from amem_cli.terminal.decisions import (
+from amem_cli.terminal.history import (
     review_document,
     show_all_waiting,
     show_decided,
@@ -49,11 +49,7 @@ def links(
         list[str] | None, Option(help="Reject the link with this note. Repeatable.")
     ] = None,
     relation: Annotated[
-        str | None,
-        Option(
-            help="With --keep: related, supports, contradicts, supersedes, example_of, part_of or"
-            " causes."
-        ),
+        Relation | None, Option(help="With --keep: another kind of the link.")
     ] = None,
     suggested: Annotated[
         bool, Option("--suggested", help="Only suggestions, not the links that amem made.")
@@ -77,11 +73,8 @@ def links(
     by_options = bool(keep or reject)
     if by_options and note is None:
         raise UsageError("--keep and --reject need the note", hint="amem links NOTE --keep OTHER")
-    if relation is not None and (not keep or relation not in RELATIONS):
-        raise UsageError(
-            "--relation goes with --keep" if not keep else f"no relation {relation!r}",
-            hint=f"One of: {', '.join(RELATIONS)}.",
-        )
+    if relation is not None and not keep:
+        raise UsageError("--relation goes with --keep", hint="amem links NOTE --keep OTHER")
     by_keys = not by_options and can_ask(session.output)
     interrupted = False
     with session.workspace() as workspace:

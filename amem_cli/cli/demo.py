@@ -16,7 +16,7 @@ from typer import Option
 from amem_cli.cli.session import LlmOption, session_of
 from amem_cli.data import table
 from amem_cli.system.command_lines import joined
-from amem_cli.terminal.output import Console, PlainConsole, Styled, plural
+from amem_cli.terminal.output import Console, Hyperlinks, Part, PlainConsole, Styled, plural
 
 if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
@@ -57,34 +57,29 @@ def demo(
 def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:
     from amem_cli.graph.graph import neighbourhood
     from amem_cli.terminal.graph import show_neighbourhood, show_overview
-    from amem_cli.terminal.hyperlinks import Hyperlinks
     from amem_cli.terminal.notes import show_hits
     from amem_cli.workspace.documents import graph_document, outcome_document, search_document
 
     notes = workspace.record_baseline()
     _heading(console, "A vault of plain markdown notes")
-    console.print(
-        Styled(f"amem copied its template into {root}: {plural(notes, 'note')} by a person.")
-    )
+    _say(console, f"amem copied its template into {root}: {plural(notes, 'note')} by a person.")
     workspace.embed_missing()
     outcomes = _add_notes(workspace, console)
     query = table("demo.toml")["query"]
     found = workspace.search(query, limit=3)
     _heading(console, "You ask")
-    console.print(Styled(f'$ amem search "{query}"'))
+    _say(console, f'$ amem search "{query}"')
     show_hits(console, found, Hyperlinks(), all_linked=True)
     if any(hit.via for hit in found.hits):
-        console.print(
-            Styled("Notes marked ↳ share few words with the question: a link brought them in.")
-        )
+        _say(console, "Notes marked ↳ share few words with the question: a link brought them in.")
     overview = workspace.overview()
     _heading(console, "The network now")
     show_overview(console, overview)
     _heading(console, f"Around “{outcomes[0].title}”")
     around = neighbourhood(overview.graph, outcomes[0].path, 1)
     show_neighbourhood(console, overview.graph, around)
-    console.print(
-        Styled("\nEvery change is a line in .amem/journal: `amem history` shows what, why, when.")
+    _say(
+        console, "\nEvery change is a line in .amem/journal: `amem history` shows what, why, when."
     )
     return {
         "vault": str(root),
@@ -100,29 +95,32 @@ def _add_notes(workspace: Workspace, console: Console) -> list[Outcome]:
 
     outcomes = []
     if workspace.settings.llm_backend == "none":
-        console.print(
-            Styled(
-                "No language model is asked: amem's own analysis writes keywords, tags and links, "
-                "and no contexts."
-            )
+        _say(
+            console,
+            "No language model is asked: amem's own analysis writes keywords, tags and links, "
+            "and no contexts.",
         )
     for number, note in enumerate(table("demo.toml")["notes"], 1):
         _heading(console, f"{number}. You add a note")
         title, content = note["title"], note["content"]
-        console.print(Styled(f'$ amem add --title "{title}" "…"'))
-        console.print(Styled(("  │ ", "dim"), content))
+        _say(console, f'$ amem add --title "{title}" "…"')
+        _say(console, ("  │ ", "dim"), content)
         new = NewNote(content, title=title, folder=workspace.settings.notes_dir)
         # In two steps, to show that a note is safe before the model begins.
         path = workspace.add(new, wait=False).outcome.path
-        console.print(Styled("It is on disk and searchable. Now amem describes and links it …"))
+        _say(console, "It is on disk and searchable. Now amem describes and links it …")
         outcomes.append(workspace.process_note(path, new_text=True))
         show_outcome(console, outcomes[-1])
     return outcomes
 
 
+def _say(console: Console, *parts: Part) -> None:
+    console.print(Styled(*parts))
+
+
 def _heading(console: Console, text: str) -> None:
     console.print()
-    console.print(Styled((text, "bold underline")))
+    _say(console, (text, "bold underline"))
 
 
 def _next_steps(console: Console, kept: Path | None) -> None:
@@ -130,18 +128,17 @@ def _next_steps(console: Console, kept: Path | None) -> None:
     called = Path(sys.argv[0])
     # As it was called, if the shell would not find `amem`.
     name = "amem" if shutil.which("amem") or called.name != "amem" else str(called)
-    if kept is None:
-        look = (f"{name} demo --keep ~/amem-demo", "the same vault, to look at later")
-    else:
-        look = (joined(["cd", str(kept)]), "this vault; Obsidian opens it as it is")
-    steps = (
-        look,
-        (f"{name} init ~/notes", "a vault of your own, with sample notes"),
-        (f"{name} init FOLDER --adopt", "or from notes that you have"),
-        (f"{name} setup", "language models for contexts and more links; none is asked so far"),
-        (f"{name} --help", "all commands"),
-    )
+    look, at = f"{name} demo --keep ~/amem-demo", "the same vault, to look at later"
+    if kept is not None:
+        look, at = joined(["cd", str(kept)]), "this vault; Obsidian opens it as it is"
+    steps = {
+        look: at,
+        f"{name} init ~/notes": "a vault of your own, with sample notes",
+        f"{name} init FOLDER --adopt": "or from notes that you have",
+        f"{name} setup": "language models for contexts and more links; none is asked so far",
+        f"{name} --help": "all commands",
+    }
     _heading(console, "What next")
-    width = max(len(command) for command, _ in steps)
-    for command, purpose in steps:
-        console.print(Styled(f"$ {command:<{width}}   {purpose}"))
+    width = max(map(len, steps))
+    for command, purpose in steps.items():
+        _say(console, f"$ {command:<{width}}   {purpose}")

@@ -149,7 +149,7 @@ Look after the vault
   export   exchange Export notes as JSON Lines or as plain markdown with ordinary links.
 Set up
   model    model    Manage the language model and the encoder of a vault.
-  compare  compare  Compare two models on your own notes, side by side; nothing is written.
+  compare  evolve   Compare two models on your own notes, side by side; nothing is written.
   config   config   Read and change settings of the vault or the user.
   lsp      lsp      Serve the vault to a text editor over the Language Server Protocol (stdio).
   mcp      mcp      Serve the vault to an agent over the Model Context Protocol (stdio).

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -22,12 +22,12 @@ from amem_cli.cli.session import (
     session_of,
 )
 from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.notes.note import Relation
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
-    from amem_cli.notes.note import Relation
     from amem_cli.workspace.workspace import Workspace
 
 SourceArgument = Annotated[
@@ -236,7 +236,7 @@ def open_(
         amem open "Weekly review" --editor
     """
     from amem_cli.cli.files import on_desktop, open_address
-    from amem_cli.terminal.hyperlinks import obsidian_address
+    from amem_cli.terminal.output import obsidian_address
 
     session = session_of(context)
     with session.workspace() as workspace:
@@ -355,11 +355,7 @@ def link(
     source: SourceArgument = None,
     target: TargetArgument = None,
     relation: Annotated[
-        str | None,
-        Option(
-            help="related (by default), supports, contradicts, supersedes, example_of, part_of or"
-            " causes."
-        ),
+        Relation | None, Option(help="The kind of the link. By default, related.")
     ] = None,
     reason: Annotated[str, Option(help="Why, for you to read later.")] = "",
 ) -> None:
@@ -378,8 +374,7 @@ def link(
         other = named_or_picked(
             session, workspace, target, prompt="link to", admit=lambda note: note.path != one.path
         )
-        given = cast("Relation | None", relation)
-        made = workspace.link(one, other, relation=given, reason=reason)
+        made = workspace.link(one, other, relation=relation, reason=reason)
         records = workspace.index.link_history.records(one.path)
     record = made or records.get((one.path, other.key)) or records.get((one.path, other.path))
     document = {"source": one.path, "target": other.path, "made": made is not None}

@@ -16,13 +16,12 @@ from typer import Argument, Option
 
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.terminal.output import Output, plural
+from amem_cli.terminal.output import Hyperlinks, Output, has_hyperlinks, plural
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.search import Filters
-    from amem_cli.terminal.hyperlinks import Hyperlinks
     from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
 
@@ -44,8 +43,6 @@ class Session:
 
     def hyperlinks(self) -> Hyperlinks:
         """What makes links of the names of this vault's notes, if the terminal has links."""
-        from amem_cli.terminal.hyperlinks import Hyperlinks, has_hyperlinks
-
         return Hyperlinks(self.root if has_hyperlinks(sys.stdout, os.environ) else None)
 
     @contextlib.contextmanager

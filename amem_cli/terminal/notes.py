@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.system.command_lines import joined
-from amem_cli.terminal.output import Styled, plural
+from amem_cli.terminal.output import Console, Hyperlinks, Styled, plural
 from amem_cli.workspace.documents import CITATION, document
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import ChangedLink, Outcome
     from amem_cli.search.read import LinkView, NoteView
     from amem_cli.search.search import Hit
-    from amem_cli.terminal.hyperlinks import Hyperlinks
-    from amem_cli.terminal.output import Console
     from amem_cli.workspace.queries import SearchResult
 
 # Of notes linked with the hits, and of the nearest if nothing is close, so many are shown.

@@ -12,7 +12,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeAlias
 
 from amem_cli.language.safe_text import isolated, json_text, on_one_line, printable
@@ -32,34 +34,29 @@ if TYPE_CHECKING:
 SECONDS_BEFORE_PROGRESS = 0.3
 
 
+@dataclass
 class Output:
     """Prints what a command returns and reports.
 
-    Args:
+    Attributes:
         as_json: stdout gets one JSON document and nothing else.
         quiet: no notices; errors and results remain.
         verbose: tracebacks and more notices.
         color: None lets the terminal decide.
+        in_lines: a watcher prints many JSON documents, one a line; its errors must fit in.
     """
 
-    def __init__(
-        self,
-        *,
-        as_json: bool = False,
-        quiet: bool = False,
-        verbose: bool = False,
-        color: bool | None = None,
-    ) -> None:
-        self.as_json = as_json
-        self.quiet = quiet
-        self.verbose = verbose
-        self.color = color
-        # A watcher prints many JSON documents, one a line; its errors must fit in.
-        self.in_lines = False
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    color: bool | None = None
+    in_lines: bool = False
 
     def console(self) -> Console:
         """The console for results."""
-        return console_on(sys.stdout, self.color)
+        if _is_terminal(sys.stdout):
+            return rich_console(sys.stdout, self.color)
+        return PlainConsole(sys.stdout)
 
     def result(self, document: Any, show: Callable[[Console], None] | str) -> None:
         """Print a result: the document as JSON, or else the text, or what `show` draws.
@@ -149,11 +146,11 @@ class Output:
                     update = stack.enter_context(bar).update
 
             if at_once:
-                stack.enter_context(self.doing(label))
+                stack.enter_context(self._doing(label))
             yield report
 
     @contextlib.contextmanager
-    def doing(self, label: str) -> Iterator[None]:
+    def _doing(self, label: str) -> Iterator[None]:
         """Show on the terminal of stderr what is done, once it has taken a moment."""
         from rich.text import Text
 
@@ -295,13 +292,6 @@ class PlainConsole:
         self._stream.flush()
 
 
-def console_on(stream: TextIO, color: bool | None) -> Console:
-    """A console for a stream; `color` is False for none, None lets the terminal decide."""
-    if _is_terminal(stream):
-        return rich_console(stream, color)
-    return PlainConsole(stream)
-
-
 def _is_terminal(stream: TextIO) -> bool:
     return stream.isatty() or any(os.environ.get(name) for name in _FORCING_VARIABLES)
 
@@ -356,6 +346,47 @@ def _hidden(bar: Bar) -> Iterator[None]:
         yield
     finally:
         bar.start()
+
+
+# Those without links that print their addresses, or hand them to one that may.
+_WITHOUT = ("dumb", "linux", "unknown", "eterm", "screen", "tmux")
+
+
+def has_hyperlinks(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether a stream is a terminal that shows links, or nothing for them.
+
+    `FORCE_HYPERLINK=1` says so of any, `FORCE_HYPERLINK=0` denies it.
+    """
+    forced = environment.get("FORCE_HYPERLINK")
+    if forced:
+        return forced != "0"
+    term = environment.get("TERM") or ("xterm" if "WT_SESSION" in environment else "dumb")
+    return stream.isatty() and not term.startswith(_WITHOUT)
+
+
+class Hyperlinks:
+    """Makes links of the names of a vault's notes.
+
+    Args:
+        root: the vault's folder; None makes no links.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root
+
+    def to(self, path: str, style: str = "") -> str:
+        """A style of `Styled` by which a text links to the note at this path."""
+        if self._root is None:
+            return style
+        # `file://…`, of characters that no terminal takes for an end.
+        return f"{style} link {(self._root / path).absolute().as_uri()}".lstrip()
+
+
+def obsidian_address(path: Path) -> str:
+    """`obsidian://…` by which Obsidian opens a file of a vault that it knows."""
+    from urllib.parse import quote
+
+    return f"obsidian://open?path={quote(str(path.absolute()), safe='')}"
 
 
 def plural(count: int, noun: str) -> str:

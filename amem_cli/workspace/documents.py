@@ -344,28 +344,24 @@ def graph_document(graph: Graph) -> dict[str, Any]:
 
 def forecast_document(forecast: Forecast | None) -> dict[str, Any] | None:
     """What a run over many notes will take; None if no model is asked."""
-    if forecast is None:
-        return None
-    document = asdict(forecast)
-    for name, places in (("cost", 6), ("seconds", 1)):
-        amount = document[name]
-        document[name] = None if amount is None else round(amount, places)
-    return document
+    return None if forecast is None else asdict(forecast) | _rounded(forecast, cost=6, seconds=1)
 
 
 def stats_document(stats: Stats) -> dict[str, Any]:
     """Counts, with the averages by processed note."""
-    digits = {
-        "calls_per_note": 3,
-        "tokens_per_note": 1,
-        "seconds_per_note": 3,
-        "cost": 8,
-        "cost_per_note": 8,
-        "orphan_rate": 4,
-        "orphan_rate_without_amem": 4,
-    }
-    document = asdict(stats)
-    for name, places in digits.items():
-        average = getattr(stats, name)
-        document[name] = None if average is None else round(average, places)
-    return document
+    return asdict(stats) | _rounded(
+        stats,
+        calls_per_note=3,
+        tokens_per_note=1,
+        seconds_per_note=3,
+        cost=8,
+        cost_per_note=8,
+        orphan_rate=4,
+        orphan_rate_without_amem=4,
+    )
+
+
+def _rounded(whole: Any, **places: int) -> dict[str, float | None]:
+    """Numbers of a whole, by their names with the places that they are rounded to."""
+    numbers = {name: getattr(whole, name) for name in places}
+    return {name: None if n is None else round(n, places[name]) for name, n in numbers.items()}

@@ -58,6 +58,10 @@ def completed(amem: Program, line: str, shell: str = "zsh") -> list[str]:
         ("amem links Wärme --relation sup", ["supports", "supersedes"]),
         ("amem mv Wärme no", ["notes/"]),
         ("amem list --js", ["--json"]),
+        ("amem se", ["setup", "search"]),
+        ("amem model u", ["use"]),
+        ("amem search --mo", ["--mode"]),
+        ("amem --vau", ["--vault"]),
         ("amem show nothing-like-it", []),
     ],
 )

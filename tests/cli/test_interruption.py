@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -15,6 +13,7 @@ import pytest
 from amem_cli.errors import EXIT_INTERRUPTED
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import with_quick_encoder
+from tests.terminal import at_terminal
 from tests.vaults import write_note
 
 pytestmark = pytest.mark.slow
@@ -56,19 +55,7 @@ def instead_of(module: str, code: str, vault: Program) -> dict[str, str]:
 
 def on_a_terminal(vault: Program, *command: str, **variables: str) -> str:
     """What a terminal is sent while a command runs on it."""
-    mine, its = pty.openpty()
-    environment = {**os.environ, **vault.environment, **variables, "TERM": "xterm"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "amem_cli", *command], env=environment, stdout=its, stderr=its
-    ):
-        os.close(its)
-        shown = b""
-        # The end of the process is an error here.
-        with contextlib.suppress(OSError):
-            while part := os.read(mine, 65536):
-                shown += part
-    os.close(mine)
-    return shown.decode("utf-8", "replace")
+    return at_terminal(vault.folder, command, (), **{**vault.environment, **variables})[1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from typer.core import TyperGroup
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from amem_cli.cli.main import COMMANDS, app
 from tests.conftest import Program
@@ -154,45 +151,9 @@ def test_the_table_of_commands_says_what_the_commands_say() -> None:
     assert summaries == {name: summary for name, (_, summary) in COMMANDS.items()}
 
 
-def test_help_lists_the_commands_as_it_would_if_all_were_loaded() -> None:
-    group = get_command(app)
-    every = TyperGroup(
-        rich_markup_mode=None,
-        commands=dict(group.commands),  # type: ignore[attr-defined]
-    )
-    for command in every.commands.values():
-        command.short_help = command.get_short_help_str(10_000)
-    listed = every.get_help(every.make_context("amem", [], resilient_parsing=True))
-    shown = CliRunner().invoke(app, ["--help"]).output
-    assert _entries(shown) == _entries(listed)
-
-
-def _entries(text: str) -> list[str]:
-    """Name and sentence of each command that a help text lists, without headings and breaks."""
-    listed = re.sub(r"^\S.*", "", text.partition("Show this message and exit.")[2], flags=re.M)
-    return sorted(" ".join(entry.split()) for entry in re.split(r"\n  (?=\S)", listed))
-
-
 def test_a_misspelt_command_is_told_its_name(amem: Program) -> None:
     answer = amem("serch")
     assert (answer.code, answer.err.splitlines()[0]) == (
         2,
         "error: no such command 'serch'. Did you mean 'search'?",
     )
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("amem se", {"search", "setup"}),
-        ("amem model u", {"use"}),
-        ("amem search --mo", {"--mode"}),
-        ("amem --vau", {"--vault"}),
-    ],
-)
-def test_the_shell_completes_commands_and_options(
-    amem: Program, words: str, expected: set[str]
-) -> None:
-    variables = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    answer = amem(_AMEM_COMPLETE="complete_bash", **variables)
-    assert (answer.code, set(answer.out.split())) == (0, expected)
