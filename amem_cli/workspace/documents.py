@@ -355,17 +355,13 @@ def forecast_document(forecast: Forecast | None) -> dict[str, Any] | None:
 
 def stats_document(stats: Stats) -> dict[str, Any]:
     """Counts, with the averages by processed note."""
-    digits = {
-        "calls_per_note": 3,
-        "tokens_per_note": 1,
-        "seconds_per_note": 3,
-        "cost": 8,
-        "cost_per_note": 8,
-        "orphan_rate": 4,
-        "orphan_rate_without_amem": 4,
+    digits = {"calls_per_note": 3, "tokens_per_note": 1, "seconds_per_note": 3}
+    cost = stats.cost
+    per_note = None if cost is None or not stats.processed else round(cost / stats.processed, 8)
+    return {
+        **asdict(stats),
+        "models": [{**each.use._asdict(), "cost": each.cost} for each in stats.models],
+        **{name: round(rate, digits.get(name, 4)) for name, rate in stats.rates.items()},
+        "cost": None if cost is None else round(cost, 8),
+        "cost_per_note": per_note,
     }
-    document = asdict(stats)
-    for name, places in digits.items():
-        average = getattr(stats, name)
-        document[name] = None if average is None else round(average, places)
-    return document
