@@ -319,7 +319,7 @@ Written = Literal["written", "unchanged", "kept"]
 MANIFEST = ".amem-export.json"
 _MAX_MANIFEST = 64 * 1024 * 1024
 # How many files an export that was killed may not have remembered.
-_AT_ONCE = 100
+_AT_ONCE = 500
 
 
 class ExportFolder:
