@@ -21,6 +21,7 @@ from amem_cli.notes.note import Metadata, Note
 from amem_cli.notes.passages import embedded_text, split_passages
 
 if TYPE_CHECKING:
+    from amem_cli.index.records import NoteSummary
     from amem_cli.models.ports import Vectors
 
 TAGS_COMPARED = 40
@@ -29,14 +30,25 @@ NEIGHBOURS_FOR_TAGS = 8
 LEAST_LIKENESS_TO_VOTE = 0.2
 
 
-def note_vector(encode: Callable[[Sequence[str]], Vectors], note: Note) -> Vectors:
+def note_vector(
+    index: MemoryIndex, encode: Callable[[Sequence[str]], Vectors], note: Note
+) -> Vectors:
     """The enhanced embedding of a note with the metadata it has by now, shape (dimension,)."""
-    passages = split_passages(note.body)
-    texts = [embedded_text(note, passage.text) for passage in passages] or [note.title]
+    passages = [passage.text for passage in split_passages(note.body)]
+    known = index.notes.summary(note.path)
+    if known is not None and _described(known) == _described(note):
+        stored = index.vectors.of_note(note.path)
+        if stored is not None and index.text.passages(note.path) == passages:
+            return stored
+    texts = [embedded_text(note, passage) for passage in passages] or [note.title]
     mean: Vectors = encode(texts).mean(axis=0)
     length = float((mean @ mean) ** 0.5)
     unit: Vectors = mean / length if length > 0 else mean
     return unit
+
+
+def _described(note: Note | NoteSummary) -> tuple[object, ...]:
+    return note.title, note.context, note.keywords, note.tags
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,7 @@ class AnalyzerValues:
 
     @cached_property
     def _vector(self) -> Vectors:
-        return note_vector(self.encode, self.note)
+        return note_vector(self.index, self.encode, self.note)
 
     @cached_property
     def _neighbours(self) -> list[TaggedNeighbour]:

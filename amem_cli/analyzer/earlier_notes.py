@@ -92,11 +92,15 @@ class EarlierNotes:
 
     @cached_property
     def _absent_numbers(self) -> frozenset[int]:
-        return self._index.text.numbers(self.absent) if self.absent else frozenset()
+        return frozenset(number for path, number in self._numbers.items() if path in self.absent)
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return self._index.notes.numbers() if self.absent else {}
 
     @cached_property
     def _present(self) -> list[str]:
-        return [note.path for note in self._index.notes.outlines() if note.path not in self.absent]
+        return [path for path in self._numbers if path not in self.absent]
 
     def document_frequency(self, word: str) -> int:
         """In how many notes a folded word occurs."""

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.earlier_notes import EarlierNotes
@@ -53,7 +54,9 @@ class Term(NamedTuple):
     kind: str
 
 
-def note_terms(title: str, text: str, keywords: Sequence[str] = ()) -> dict[str, Term]:
+# The candidates of one note are those of the next ones as well.
+@lru_cache(maxsize=1024)
+def note_terms(title: str, text: str, keywords: tuple[str, ...] = ()) -> Mapping[str, Term]:
     """The meaningful words of a note by stem, in the order of first use."""
     plain = prose(text[:_MAX_TEXT], with_code=True)
     language = detect_language(plain)
@@ -61,12 +64,14 @@ def note_terms(title: str, text: str, keywords: Sequence[str] = ()) -> dict[str,
     terms: dict[str, Term] = {}
     for source in (title, *keywords, plain):
         for match in TOKEN.finditer(source):
-            for term in _terms_of(match.group(), language, capitalised):
+            written = match.group()
+            for term in _terms_of(written, language, written in capitalised):
                 terms.setdefault(stem(term.word), term)
     return terms
 
 
-def _terms_of(written: str, language: str, capitalised: set[str]) -> list[Term]:
+@lru_cache(maxsize=32_768)
+def _terms_of(written: str, language: str, is_capitalised: bool) -> list[Term]:
     if is_unspaced(written):
         return [
             Term(pair, pair, "cjk")
@@ -81,19 +86,19 @@ def _terms_of(written: str, language: str, capitalised: set[str]) -> list[Term]:
         Term(
             written.removesuffix("'s").removesuffix("’s"),
             word,
-            _kind(word, written, language, capitalised),
+            _kind(word, written, language, is_capitalised),
         )
     ]
 
 
-def _kind(word: str, written: str, language: str, capitalised: set[str]) -> str:
+def _kind(word: str, written: str, language: str, is_capitalised: bool) -> str:
     if "_" in word or (any(c.isdigit() for c in word) and any(c.isalpha() for c in word)):
         return "code"
     if is_everyday(word):
         return "everyday"
     if word[0].isdigit():
         return "word" if len(word) > 3 else "everyday"
-    if written in capitalised:
+    if is_capitalised:
         return "noun" if language == "de" else "name"
     return "everyday" if language == "de" and written.islower() else "word"
 

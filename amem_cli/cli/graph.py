@@ -304,9 +304,13 @@ def obsidian(
         amem obsidian
         amem obsidian --remove
     """
+    from amem_cli.obsidian import show_in_obsidian
+    from amem_cli.workspace.obsidian_views import shown_in_obsidian
+
     session = session_of(context)
     with session.workspace() as workspace:
-        done = workspace.show_in_obsidian(remove=remove)
+        shown = None if remove else shown_in_obsidian(workspace)
+        done = show_in_obsidian(workspace.root, shown)
     lines = [f"wrote {path}" for path in done.written]
     lines += [f"removed {path}" for path in done.removed]
     session.output.result(asdict(done), "\n".join(lines or ["nothing to change"]))

@@ -46,8 +46,8 @@ def list_models(
 
         amem model list
     """
+    from amem_cli.models.discovery import expected_servers, running_servers
     from amem_cli.models.llama_cpp import check_library_loads
-    from amem_cli.models.openai_server import expected_servers, running_servers
     from amem_cli.models.store import models_at_hand
     from amem_cli.terminal.models import models_document, models_text
     from amem_cli.workspace.model_choice import is_gone
@@ -99,7 +99,7 @@ def _address(settings: Settings) -> str | None:
 
 def _verdict_line(settings: Settings) -> str:
     """What `amem model test` found out about the model of these settings; empty if nothing."""
-    from amem_cli.workspace.model_choice import model_subject, stored_verdict
+    from amem_cli.workspace.verdicts import model_subject, stored_verdict
 
     stored = stored_verdict(model_subject(settings, os.environ), os.environ)
     return f"{stored.line} ({stored.day})" if stored is not None else ""

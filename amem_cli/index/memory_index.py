@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from amem_cli.index.connection import Database
 from amem_cli.index.events import IndexEvents, IndexLinkHistory, IndexQueue, IndexUsage
-from amem_cli.index.records import IndexFiles, IndexLinks, IndexNames, IndexNotes
+from amem_cli.index.files import IndexFiles
+from amem_cli.index.records import IndexLinks, IndexNames, IndexNotes
 from amem_cli.index.vectors import IndexVectors
 
 if TYPE_CHECKING:

@@ -138,7 +138,7 @@ class IndexText:
         return matches
 
     def document_frequency(self, term: str, absent: Collection[int] = frozenset()) -> int:
-        """In how many notes a word occurs, apart from the absent ones, by their `numbers`."""
+        """In how many notes a word occurs, apart from the absent ones, by their numbers."""
         if not absent:
             return self.term_matches([term], ())[0][0]
         expression = match_expression(term, self.languages())
@@ -146,12 +146,6 @@ class IndexText:
         sql = "SELECT json_group_array(rowid) FROM words WHERE words MATCH ?"
         rows = self._file.rows(sql, (expression,)) if expression else []
         return sum(number not in absent for (found,) in rows for number in json.loads(found))
-
-    def numbers(self, paths: Collection[str]) -> frozenset[int]:
-        """The numbers that the index gave these notes."""
-        sql = f"SELECT note FROM notes WHERE path {_AMONG}"  # noqa: S608
-        rows = self._file.rows(sql, (json.dumps(list(paths)),))
-        return frozenset(number for (number,) in rows)
 
     def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Indexed words (stems) that begin so, of these lengths, with how many notes hold each."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
@@ -19,7 +19,7 @@ from amem_cli.errors import AmemError, ModelClosed, NoteInUse, WriteConflict
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import undone_events
 from amem_cli.memory.outcome import ANALYZER, NoteAnalysis, Outcome
-from amem_cli.models.ports import AnswerRejected, ModelAnswer
+from amem_cli.models.ports import AnswerRejected, ModelAnswer, UnavailableModel
 from amem_cli.models.reply_schema import read_answer
 
 if TYPE_CHECKING:
@@ -75,48 +75,6 @@ class Organised:
     event: str = ""
 
 
-@dataclass
-class AgentModel:
-    """Gives an agent's answers to the questions whose tickets they bear, and stops the process at
-    the first other one, or at an answer of another form.
-
-    Attributes:
-        given: answers as JSON, by ticket.
-        state: what the tickets stand for besides the questions.
-        was_asked: an answer was taken.
-        question: where it stopped, if it did.
-        fault: what is wrong with the answer's form.
-    """
-
-    name: str
-    path: str
-    state: str
-    given: Mapping[str, str] = field(default_factory=dict)
-    # What an agent reads goes to whoever runs its model, so private notes are never shown to it.
-    is_remote: bool = True
-    was_asked: bool = False
-    question: Question | None = None
-    fault: str = ""
-
-    def answer(self, request: ModelRequest) -> ModelAnswer:
-        """The agent's answer; `ModelClosed` where it has none of the asked form."""
-        ticket = _ticket(self.state, request)
-        text = self.given.get(ticket)
-        if text is None:
-            self.question = Question(self.path, ticket, request)
-            raise ModelClosed("the agent has to answer first")
-        try:
-            read_answer(text, request.schema)
-        except AnswerRejected as rejected:
-            self.fault = str(rejected)
-            raise ModelClosed("the agent's answer is not of the form") from None
-        self.was_asked = True
-        return ModelAnswer(text, complete=True, prompt_tokens=0, answer_tokens=0, seconds=0.0)
-
-    def close(self) -> None:
-        """There is nothing to free."""
-
-
 def _ticket(state: str, request: ModelRequest) -> str:
     # Without the text: contexts and tags in it change as the other answers of a batch are written.
     asked = json.dumps([state, request.instructions, request.shows, request.schema])
@@ -154,15 +112,19 @@ def next_questions(
         if not asked and _was_taken_back(process.ports.index, path):
             continue
         try:
-            model, own = _with_agent(process, path, name)
-            analysed = own.analysed(path)
-        except ModelClosed:
-            assert model.question is not None
-            yield model.question
+            state, own = _with_agent(process, path, name)
+            found = own.steps(path)
+            if isinstance(found, Outcome):
+                yield Unasked(path, found.problems)
+                continue
+            request = next(found[1], None)
         except AmemError as error:
             yield Unasked(path, (error.message, *filter(None, [error.hint])))
         else:
-            yield Unasked(path, analysed.problems if isinstance(analysed, Outcome) else ())
+            if request is None:
+                yield Unasked(path)
+            else:
+                yield Question(path, _ticket(state, request), request)
 
 
 def organise(
@@ -189,100 +151,89 @@ def organise(
     """
     with process.ports.changes.working(process.settings.deadline):
         # All are analysed before one is written: it would change what the others' questions show.
-        analysed = []
+        analysed = {}
         for path, given in answers.items():
             begin(path)
-            analysed.append(_Answered(process, path, name, given, final))
+            analysed[path] = _analysed(process, path, name, given, final=final)
         results = {}
         # A newer note may change an older one, whose own answers are written before that.
-        for each in sorted(analysed, key=lambda one: _place(process, one.path)):
-            begin(each.path)
-            results[each.path] = each.recorded()
+        for path in sorted(analysed, key=partial(_place, process)):
+            begin(path)
+            found = analysed[path]
+            results[path] = found if isinstance(found, Organised) else _recorded(*found, name)
         return [results[path] for path in answers]
 
 
-class _Answered:
-    """The answers about one note, analysed."""
+def _analysed(
+    process: MemoryProcess, path: str, name: str, given: Mapping[str, str], *, final: bool
+) -> Organised | tuple[MemoryProcess, FileContent, NoteAnalysis]:
+    """What the answers about one note come to, or why nothing is written of it."""
+    was_asked = False
+    try:
+        state, own = _with_agent(process, path, name)
+        found = own.steps(path)
+        if isinstance(found, Outcome):
+            return _failed(path, *found.problems)
+        content, steps = found
+        request = next(steps)
+        while (ticket := _ticket(state, request)) in given:
+            read_answer(given[ticket], request.schema)
+            was_asked = True
+            request = steps.send(
+                ModelAnswer(given[ticket], True, prompt_tokens=0, answer_tokens=0, seconds=0.0)
+            )
+    except StopIteration as done:
+        refused = done.value.refused
+        if not was_asked:
+            return _failed(path, NOTHING_TO_ASK)
+        if refused and not final:
+            return Organised(path, "refused", refused=refused)
+        return own, content, done.value
+    except AnswerRejected as rejected:
+        return Organised(path, "refused", refused=(str(rejected),))
+    except AmemError as error:
+        return _failed(path, error.message, error.hint)
+    last = _last_run(process.ports.index, path)
+    if own.again and last and last.model != ANALYZER:
+        why = f"it was organised before, by {last.model}"
+        return _failed(path, why, "Ask for this note alone to do it anew.")
+    question = Question(path, ticket, request)
+    return Organised(path, "question", refused=(CHANGED,), question=question)
 
-    def __init__(
-        self, process: MemoryProcess, path: str, name: str, given: Mapping[str, str], final: bool
-    ) -> None:
-        self.path = path
-        self._without_answers = partial(_Answered, process, path, name, {}, final)
-        self._analysed: tuple[FileContent, NoteAnalysis] | Outcome | None = None
-        self._unfit: Organised | None = None
-        try:
-            self._model, self._process = _with_agent(process, path, name, given)
-            self._analysed = self._process.analysed(path)
-        except ModelClosed:
-            self._unfit = self._stopped()
-        except AmemError as error:
-            self._unfit = _failed(path, error.message, error.hint)
-        else:
-            self._unfit = self._refusal(final)
 
-    def _stopped(self) -> Organised:
-        model = self._model
-        if model.fault:
-            return Organised(self.path, "refused", refused=(model.fault,))
-        last = _last_run(self._process.ports.index, self.path)
-        if self._process.again and last and last.model != ANALYZER:
-            why = f"it was organised before, by {last.model}"
-            return _failed(self.path, why, "Ask for this note alone to do it anew.")
-        return Organised(self.path, "question", refused=(CHANGED,), question=model.question)
-
-    def _refusal(self, final: bool) -> Organised | None:
-        if isinstance(self._analysed, Outcome):
-            return _failed(self.path, *self._analysed.problems)
-        assert self._analysed is not None
-        if not self._model.was_asked:
-            return _failed(self.path, NOTHING_TO_ASK)
-        refused = self._analysed[1].refused
-        return Organised(self.path, "refused", refused=refused) if refused and not final else None
-
-    def _asked_anew(self) -> Organised:
-        """What there is to ask of the note, which is another one by now."""
-        ports = self._process.ports
+def _recorded(
+    process: MemoryProcess, content: FileContent, analysis: NoteAnalysis, name: str
+) -> Organised:
+    """Write what comes of the answers about a note, or ask anew if it is another one by now."""
+    path, ports = content.state.path, process.ports
+    try:
+        outcome = process.record(content, analysis)
+    except AmemError as error:
+        if not isinstance(error, WriteConflict) or isinstance(error, NoteInUse):
+            return _failed(path, error.message, error.hint)
         synchronise(ports)
-        embed_missing(ports, self._process.encoder)
-        # Nothing is written without answers.
-        return self._without_answers().recorded()
-
-    def recorded(self) -> Organised:
-        """Write what comes of the answers, if they are fit."""
-        if self._unfit is not None:
-            return self._unfit
-        assert isinstance(self._analysed, tuple)
-        content, analysis = self._analysed
-        try:
-            outcome = self._process.record(content, analysis)
-        except AmemError as error:
-            if isinstance(error, WriteConflict) and not isinstance(error, NoteInUse):
-                return self._asked_anew()
-            return _failed(self.path, error.message, error.hint)
-        last = _last_run(self._process.ports.index, self.path)
-        return Organised(
-            self.path,
-            "organised",
-            outcome,
-            refused=(*analysis.refused, *_not_made(analysis, outcome)),
-            event=last.id if last else "",
-        )
+        embed_missing(ports, process.encoder)
+        found = _analysed(process, path, name, {}, final=False)
+        assert isinstance(found, Organised), "nothing is written without answers"
+        return found
+    last = _last_run(ports.index, path)
+    refused = (*analysis.refused, *_not_made(analysis, outcome))
+    return Organised(path, "organised", outcome, refused=refused, event=last.id if last else "")
 
 
 def _failed(path: str, *why: str) -> Organised:
     return Organised(path, "failed", refused=tuple(filter(None, why)))
 
 
-def _with_agent(
-    process: MemoryProcess, path: str, name: str, given: Mapping[str, str] | None = None
-) -> tuple[AgentModel, MemoryProcess]:
-    """The process of a note with an agent's answers: the same for every call with the same note,
-    so that it comes to the same question."""
+def _with_agent(process: MemoryProcess, path: str, name: str) -> tuple[str, MemoryProcess]:
+    """The process of a note as an agent's answers drive it, the same for every call with the same
+    note, so that it comes to the same question; and what tickets stand for besides the questions.
+    """
     index = process.ports.index
     summary, last = index.notes.summary(path), _last_run(index, path)
     state = f"{summary.text_hash if summary else ''} {last.id if last else ''}"
-    model = AgentModel(name, path, state, given or {})
+    # What an agent reads goes to whoever runs its model, so private notes are never shown to it.
+    model = UnavailableModel(ModelClosed("the agent has to answer first"), name, is_remote=True)
     settings = replace(process.settings, trusted=True, attempts=1)
     # What the machine made of this text before is made anew.
     again = process.is_finished(path) and summary is not None
@@ -290,7 +241,7 @@ def _with_agent(
     if last is None and path not in {each.path for each in index.queue.pending()}:
         # Of an adopted folder the later notes count as not written yet, as when all are processed.
         waiting = waiting_notes(index, process.ports.clock.now(), index.queue.unprocessed())
-    return model, replace(process, model=model, settings=settings, again=again, waiting=waiting)
+    return state, replace(process, model=model, settings=settings, again=again, waiting=waiting)
 
 
 def _place(process: MemoryProcess, path: str) -> Place:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from amem_cli.analyzer.analyzer import AnalyzerValues
 from amem_cli.errors import BudgetSpent, ModelClosed, ModelError
-from amem_cli.memory.ask_model import ModelReply, ask_once, quoted
+from amem_cli.memory.ask_model import Asking, ModelReply, asking, quoted
 from amem_cli.memory.describe import (
     METADATA_PROMPT,
     CheckedMetadata,
@@ -33,7 +33,7 @@ from amem_cli.memory.link import (
     plausible_links,
 )
 from amem_cli.memory.outcome import Linking, ModelUse, ProcessSettings, Step, filled
-from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.models.ports import ModelRequest
 from amem_cli.notes.note import Metadata, Note
 
 
@@ -60,18 +60,15 @@ class Answer:
 
 
 def ask_for_summary(
-    model: LanguageModel,
-    question: MetadataQuestion,
-    values: AnalyzerValues,
-    settings: ProcessSettings,
-) -> Answer:
+    model: str, question: MetadataQuestion, values: AnalyzerValues, settings: ProcessSettings
+) -> Asking[Answer]:
     """Ask a model that is not trusted, unless a fault shows that it can do no better."""
     similarity = similarity_by(values.encode)
     metadata, use = Metadata(), ModelUse()
     failures: dict[str, str] = {}
     remarks: dict[str, None] = {}
     for _ in range(settings.attempts):
-        reply = ask_once(model, metadata_request(question, settings.deadline))
+        reply = yield from asking(metadata_request(question, settings.deadline))
         use += reply.use
         if reply.answer is None:
             failures = dict.fromkeys(question.missing, reply.fault)
@@ -84,7 +81,7 @@ def ask_for_summary(
     if metadata.context and not says_more(question.text, metadata.context, values):
         metadata = replace(metadata, context="")
         failures["context"] = "says less than a sentence of the note"
-    return Answer(metadata, Step(model.name, METADATA_PROMPT, use), failures, tuple(remarks))
+    return Answer(metadata, Step(model, METADATA_PROMPT, use), failures, tuple(remarks))
 
 
 def _refused(fault: str, checked: CheckedMetadata) -> tuple[str, ...]:
@@ -98,10 +95,12 @@ class NoteQuestion:
     """What a trusted model is asked about a note, which may be less than it could be.
 
     Attributes:
+        model: its name.
         vocabulary: the vault's tags, whose spelling is used.
         similarity: cosine of two texts.
     """
 
+    model: str
     note: Note
     metadata: MetadataQuestion | None
     links: LinkQuestion | None
@@ -115,24 +114,24 @@ class NoteQuestion:
             return METADATA_PROMPT
         return LINKING_PROMPT if self.metadata is None else JOINT_PROMPT
 
-    def ask(self, model: LanguageModel, settings: ProcessSettings) -> Answer:
+    def ask(self, settings: ProcessSettings) -> Asking[Answer]:
         """Ask, and once more for what was refused.
 
         Raises:
             ModelError: the model gave no answer.
         """
-        reply = ask_once(model, self._request(settings.deadline))
+        reply = yield from asking(self._request(settings.deadline))
         use, is_last = reply.use, settings.attempts < 2
         if reply.answer is None and not is_last:
-            reply = ask_once(model, self._request(settings.deadline, reply.fault))
+            reply = yield from asking(self._request(settings.deadline, reply.fault))
             use, is_last = use + reply.use, True
         if reply.answer is None:
-            return self._without_answer(reply.fault, use, model)
-        answer = self._checked(reply, model)
+            return self._without_answer(reply.fault, use)
+        answer = self._checked(reply)
         again = None if is_last else self._mending_request(answer, settings.deadline)
         if again is not None:
             try:
-                mended = ask_once(model, again)
+                mended = yield from asking(again)
             except ModelClosed:
                 raise
             except (BudgetSpent, ModelError) as error:
@@ -158,16 +157,16 @@ class NoteQuestion:
             self.note, self.links, deadline, metadata=self.metadata, refused=refused
         )
 
-    def _without_answer(self, fault: str, use: ModelUse, model: LanguageModel) -> Answer:
+    def _without_answer(self, fault: str, use: ModelUse) -> Answer:
         failures = dict.fromkeys(self.metadata.missing if self.metadata else (), fault)
         linking = None
         if self.links is not None:
             step = Step(prompt=self.prompt, use=ModelUse() if self.metadata else use)
             problems = (f"links: {fault}; the analyzer's links are kept",)
             linking = replace(self.links.by_analyzer, step=step, problems=problems, believed=False)
-        return Answer(Metadata(), Step(model.name, self.prompt, use), failures, linking=linking)
+        return Answer(Metadata(), Step(self.model, self.prompt, use), failures, linking=linking)
 
-    def _checked(self, reply: ModelReply, model: LanguageModel) -> Answer:
+    def _checked(self, reply: ModelReply) -> Answer:
         assert reply.answer is not None
         checked = CheckedMetadata(Metadata(), {})
         if self.metadata is not None:
@@ -176,15 +175,15 @@ class NoteQuestion:
             )
         return Answer(
             checked.metadata,
-            Step(model.name, self.prompt),
+            Step(self.model, self.prompt),
             checked.failures,
             (reply.fault,) if reply.fault else (),
             _refused(reply.fault, checked),
-            self._linking(reply, filled(self.note, checked.metadata), model),
+            self._linking(reply, filled(self.note, checked.metadata)),
             said=str(reply.answer.get("context", "")) if "context" in checked.failures else "",
         )
 
-    def _linking(self, reply: ModelReply, note: Note, model: LanguageModel) -> Linking | None:
+    def _linking(self, reply: ModelReply, note: Note) -> Linking | None:
         """The model's links and changes, or the analyzer's if its answer shows that it cannot
         judge."""
         question = self.links
@@ -210,7 +209,7 @@ class NoteQuestion:
             checked,
             links=plausible_links(checked.links, question),
             suggested=tuple(link for link in others if link.target not in seen),
-            step=Step(model.name, self.prompt),
+            step=Step(self.model, self.prompt),
             problems=problems,
         )
 

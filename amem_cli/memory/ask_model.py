@@ -1,21 +1,26 @@
-"""Asks a language model once, and reads of its answer what can be used.
+"""Asks a language model, and reads of its answer what can be used.
 
 Also what the questions of the memory process share: their prompts and the parts of their schemas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from amem_cli.data import table
+from amem_cli.errors import AmemError
 from amem_cli.memory.outcome import ModelUse
-from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelRequest
+from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import FENCE, MOST_READ, quote_as_data, quote_line
 from amem_cli.models.reply_schema import read_answer, read_parts
 
 Shown = TypeVar("Shown")
+Result = TypeVar("Result")
+# Steps that yield what they ask a model, are sent its answers, and return a result.
+Asking = Generator[ModelRequest, ModelAnswer, Result]
+Answering = Callable[[ModelRequest], ModelAnswer]
 
 MOST_REMARKS = 3
 _QUOTED_BYTES = 400
@@ -32,15 +37,50 @@ class ModelReply(NamedTuple):
 
 
 def ask_once(model: LanguageModel, request: ModelRequest, *, whole: bool = False) -> ModelReply:
-    """Ask one question.
-
-    Args:
-        whole: an answer that is not of the requested schema in every part is rejected.
+    """Ask one question; see `read_reply`.
 
     Raises:
         ModelError: the model gave no answer.
     """
-    answer = model.answer(request)
+    return read_reply(model.answer(request), request, whole=whole)
+
+
+def asking(request: ModelRequest) -> Asking[ModelReply]:
+    """The same as a step of others."""
+    return read_reply((yield request), request)
+
+
+def answered(
+    steps: Asking[Result], model: LanguageModel | None, answer: Answering | None = None
+) -> Result:
+    """Run steps to their end with a model's answers; without a model they ask nothing.
+
+    An error instead of an answer is raised in the steps, which may go on without one.
+
+    Args:
+        answer: gives the answers in place of the model.
+    """
+    try:
+        request = next(steps)
+        while True:
+            assert model is not None
+            try:
+                given = (answer or model.answer)(request)
+            except AmemError as error:
+                request = steps.throw(error)
+            else:
+                request = steps.send(given)
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+
+
+def read_reply(answer: ModelAnswer, request: ModelRequest, *, whole: bool = False) -> ModelReply:
+    """What can be used of an answer.
+
+    Args:
+        whole: an answer that is not of the requested schema in every part is rejected.
+    """
     use = ModelUse(
         1, answer.prompt_tokens, answer.answer_tokens, answer.seconds, answer.reused_tokens
     )

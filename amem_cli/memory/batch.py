@@ -18,6 +18,7 @@ from amem_cli.memory.process import MemoryProcess, waiting_outcome
 from amem_cli.models.ports import UnavailableModel, most_at_once
 
 if TYPE_CHECKING:
+    from amem_cli.memory.ask_model import Answering
     from amem_cli.memory.parallel import RequestsAhead
 
 BREAKER_AFTER = 3
@@ -119,23 +120,28 @@ class EvolveBatch:
             *(waiting_outcome(self.process.ports, path, self.stopped) for path in rest),
         ]
 
-    def _process_for(self, path: str, place: int) -> MemoryProcess:
-        """The process for a note, after the model was asked about it and some of the next."""
+    def _answer(self, path: str, place: int) -> Answering | None:
+        """What answers about a note, after the model was asked about it and some of the next; None
+        if the model does."""
         if self._ahead is None or isinstance(self.process.model, UnavailableModel):
-            return self.process
+            return None
         self._ahead.send(self.paths[place : place + self._ahead.most])
-        return replace(self.process, model=self._ahead.model_for(path))
+        return self._ahead.answer_for(path)
 
     def _outcome(self, path: str, place: int) -> Outcome | None:
         """The outcome for the note at a place; None if another process has finished it."""
         process, asked = self.process, self.asked
         try:
-            process = self._process_for(path, place)
+            answer = self._answer(path, place)
             with process.ports.changes.working(process.settings.deadline):
                 if not asked and process.is_finished(path):
                     return None
                 outcome = process.run(
-                    path, asked=not self.settled, dry_run=self.dry_run, only_pending=not asked
+                    path,
+                    asked=not self.settled,
+                    dry_run=self.dry_run,
+                    only_pending=not asked,
+                    answer=answer,
                 )
         # Not a failure of the note: the run stops, and goes on another day.
         except BudgetSpent:

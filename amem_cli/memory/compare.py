@@ -6,39 +6,31 @@ it; the older notes are as they are now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from amem_cli.analyzer.earlier_notes import Place, moment_made, place_in_time
-from amem_cli.errors import BudgetSpent, ModelError, NotFoundError, UnsafePath
-from amem_cli.index.draft import change_of, provenance_of
+from amem_cli.analyzer.earlier_notes import Place, place_in_time
+from amem_cli.errors import BudgetSpent, HeaderRefused, ModelError, NotFoundError, UnsafePath
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
-from amem_cli.journal.link_decisions import MOST_SUGGESTED
-from amem_cli.journal.provenance import Provenance
-from amem_cli.markdown.regions import conflict_line
-from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import (
     ChangedLink,
     EvolvedNote,
-    Linking,
     ModelUse,
     NewLink,
+    Outcome,
     ProcessSettings,
-    filled,
 )
-from amem_cli.memory.outdated import owned_before_undo, without_machine_values
-from amem_cli.memory.plan import allowed_changes, evolved_fields, target_of
-from amem_cli.memory.steps import MemorySteps
+from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import Encoder, LanguageModel
-from amem_cli.notes.note import METADATA_FIELDS, MemoryLink, Metadata, Note, parse_note
+from amem_cli.notes.note import METADATA_FIELDS, Metadata
 
 USUAL_NOTES = 10
 SPENT_HINT = "Compare again tomorrow, or raise llm.daily_tokens."
 # A model that fails so often in a row is not asked about the rest.
 FAILURES_IN_A_ROW = 3
 # A note may be renamed or deleted, or its folder replaced by a link, while the models are asked.
-_UNREADABLE = (NotFoundError, UnsafePath)
+_UNREADABLE = (NotFoundError, UnsafePath, HeaderRefused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +178,11 @@ class Comparison:
         if _is_given_up(before):
             return before[-1]
         try:
-            return _Analysis(self.ports, self.encoder, side, places).of(note)
+            # What has to be reviewed is drafted too, so that it can be shown.
+            settings = replace(side.settings, review=False)
+            process = MemoryProcess(self.ports, self.encoder, side.model, settings, waiting=places)
+            outcome = process.as_if_new(note.path)
+            return _result(outcome, self.ports.index, side.settings.review)
         except BudgetSpent:
             raise
         except ModelError as error:
@@ -202,127 +198,35 @@ def _is_given_up(results: Sequence[SideResult]) -> bool:
     return len(last) == FAILURES_IN_A_ROW and all(last)
 
 
-@dataclass(frozen=True, slots=True)
-class _Analysis:
-    """The memory process of one side without its plan, which would write."""
+def _result(outcome: Outcome, index: MemoryIndex, review: bool) -> SideResult:
+    """What the process would make of a note, without what its owner wrote.
 
-    ports: VaultPorts
-    encoder: Encoder
-    side: Side
-    places: Mapping[str, Place]
-
-    def of(self, summary: NoteSummary) -> SideResult:
-        index, settings = self.ports.index, self.side.settings
-        note = self._parsed(summary.path)
-        fault = note.refused.message if note.refused else ""
-        if not fault and conflict_line(note.body):
-            fault = "a merge conflict in the text"
-        if fault:
-            return SideResult(failure=fault)
-        now = self.ports.clock.now()
-        note = replace(note, created=moment_made(summary, now))
-        key = note.id or note.path
-        written = owned_before_undo(index.events.read(key))
-        bare = without_machine_values(note, written)
-        steps = MemorySteps(
-            index,
-            self.encoder,
-            self.side.model,
-            settings,
-            learned_thresholds(index, settings.learn, settings.written_from),
-            now=now,
-            waiting=self.places,
-        )
-        # What a person rejected stays rejected; links that amem made are not there yet.
-        owned = provenance_of(index, key)
-        analysis = steps.analyse(bare, replace(owned, links={}))
-        own = Metadata(bare.keywords, bare.tags, bare.context)
-        values = filled(own, analysis.description.metadata)
-        new = {name: getattr(values, name) for name in METADATA_FIELDS if not getattr(own, name)}
-        linking = analysis.linking
-        by_owner = self._links_by_owner(note, owned)
-        links = [link for link in linking.links if link.target not in by_owner]
-        linked = {link.target for link in links}
-        by_owner |= {path for path, _ in index.links.incoming(note.path)}
-        in_text = (each for each in index.links.outgoing(note.path) if each[1].kind != "property")
-        by_owner |= {path for path, _ in in_text}
-        weaker = [link for link in linking.suggested if link.target not in by_owner]
-        evolved, proposed = self._changes(linking, linked)
-        return SideResult(
-            metadata=Metadata(**new),
-            links=_named(index, links),
-            suggested=_named(index, weaker[:MOST_SUGGESTED]),
-            evolved=evolved,
-            proposed=proposed,
-            changed_links=self._changed_links(linking, linked) if settings.evolve else (),
-            refused=analysis.problems,
-            model=analysis.model,
-            use=analysis.use,
-        )
-
-    def _links_by_owner(self, note: Note, owned: Provenance) -> set[str | None]:
-        """Paths of the notes that the note's owner links to in its properties."""
-        by_amem = {link.text for link in owned.links.values() if link.by == "machine"}
-        texts = (text for text in note.links if text not in by_amem)
-        return {target_of(text, note.path, self.ports.index) for text in texts}
-
-    def _parsed(self, path: str) -> Note:
-        return parse_note(path, self.ports.vault.read(path).raw, self.ports.names)
-
-    def _parsed_older(self, path: str) -> Note | None:
-        """An older note to be changed; None if it cannot be read any more."""
-        try:
-            return self._parsed(path)
-        except _UNREADABLE:
-            return None
-
-    def _changes(
-        self, linking: Linking, linked: Set[str]
-    ) -> tuple[tuple[EvolvedNote, ...], tuple[EvolvedNote, ...]]:
-        """The older notes that would change at once, and after a person's agreement."""
-        settings = self.side.settings
-        evolved: list[EvolvedNote] = []
-        proposed: list[EvolvedNote] = []
-        for change in linking.evolutions if settings.evolve else ():
-            if change.path not in linked and not change.waits:
-                continue
-            older = self._parsed_older(change.path)
-            if older is None:
-                continue
-            owned = provenance_of(self.ports.index, older.id or older.path)
-            fields = evolved_fields(older, change, owned)
-            changes = [change_of(older, name, value) for name, value in fields.items()]
-            changes = [each for each in changes if each.before != each.after]
-            if changes:
-                named = older.id, older.path, older.title
-                waits = change.waits or settings.review
-                kept = proposed if waits else evolved
-                kept.append(EvolvedNote(*named, tuple(changes), change.reason))
-        return tuple(evolved), tuple(proposed)
-
-    def _changed_links(self, linking: Linking, linked: Set[str]) -> tuple[ChangedLink, ...]:
-        index = self.ports.index
-        changed = []
-        for source in dict.fromkeys(update.source for update in linking.link_changes):
-            older = self._parsed_older(source) if source in linked else None
-            if older is None:
-                continue
-            owned = provenance_of(index, older.id or older.path)
-            updates = [update for update in linking.link_changes if update.source == source]
-            for update, before, after in allowed_changes(index, older, owned, updates):
-                summary = index.notes.summary(update.target)
-                title = update.target if summary is None else summary.title
-                named = source, update.target, title
-                changed.append(ChangedLink(*named, before, after, update.reason))
-        return tuple(changed)
-
-
-def _named(index: MemoryIndex, links: Sequence[MemoryLink]) -> tuple[NewLink, ...]:
-    found = ((index.notes.summary(link.target), link) for link in links)
-    return tuple(
-        NewLink(to.key, to.path, to.title, link.relation, link.reason, link.strength)
-        for to, link in found
-        if to is not None
+    Args:
+        review: every change of an older note waits for a person.
+    """
+    if not outcome.model:
+        return SideResult(failure=outcome.problems[0])
+    evolved = [
+        replace(each, changes=tuple(one for one in each.changes if one.field in METADATA_FIELDS))
+        for each in outcome.evolved
+    ]
+    proposed = list[EvolvedNote]()
+    for path in dict.fromkeys(each.path for each in outcome.proposed):
+        waiting = [each for each in outcome.proposed if each.path == path]
+        summary = index.notes.summary(path)
+        named = waiting[0].note or None, path, summary.title if summary else path
+        changes = tuple(each.change for each in waiting)
+        proposed.append(EvolvedNote(*named, changes, waiting[0].reason))
+    return SideResult(
+        metadata=Metadata(**{name: getattr(outcome.metadata, name) for name in outcome.written}),
+        links=outcome.links,
+        suggested=outcome.suggested,
+        evolved=() if review else tuple(evolved),
+        proposed=tuple(evolved + proposed if review else proposed),
+        changed_links=outcome.changed_links,
+        refused=outcome.problems,
+        model=outcome.model,
+        use=outcome.use,
     )
 
 

@@ -15,33 +15,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from amem_cli.errors import AmemError
+from amem_cli.memory.outcome import Outcome
 from amem_cli.models.ports import ModelAnswer
 
 if TYPE_CHECKING:
+    from amem_cli.memory.ask_model import Answering
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.models.ports import LanguageModel, ModelRequest
-
-
-class RequestMade(Exception):
-    """Ends an analysis at the first request to a model; no error of the program."""
-
-    def __init__(self, request: ModelRequest) -> None:
-        super().__init__("a model would be asked now")
-        self.request = request
-
-
-@dataclass(frozen=True, slots=True)
-class RequestCatcher:
-    """In place of a model: raises what it is asked as `RequestMade`."""
-
-    name: str
-    is_remote: bool
-
-    def answer(self, request: ModelRequest) -> ModelAnswer:
-        raise RequestMade(request)
-
-    def close(self) -> None:
-        """There is nothing to free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,39 +47,6 @@ class SentAhead:
             other.shows,
             text_hash,
         )
-
-
-@dataclass(slots=True)
-class ModelForOneNote:
-    """The model for a note whose first request may have been sent ahead."""
-
-    model: LanguageModel
-    sent: SentAhead | None
-    text_hash: str = ""
-
-    @property
-    def name(self) -> str:
-        """The model's own."""
-        return self.model.name
-
-    @property
-    def is_remote(self) -> bool:
-        """The model's own."""
-        return self.model.is_remote
-
-    def answer(self, request: ModelRequest) -> ModelAnswer:
-        """The answer to what was sent ahead, if that is asked; else the model's."""
-        sent, self.sent = self.sent, None
-        if sent is None:
-            return self.model.answer(request)
-        if sent.answers(request, self.text_hash):
-            return sent.answer.result()
-        sent.answer.cancel()
-        return _with_cost(self.model.answer(request), sent.answer)
-
-    def close(self) -> None:
-        """Close the model."""
-        self.model.close()
 
 
 def _with_cost(answer: ModelAnswer, unused: Future[ModelAnswer]) -> ModelAnswer:
@@ -146,9 +94,7 @@ class RequestsAhead:
             earlier = paths[:place]
             if path in self._sent or not self._waits_for.get(path, set()).isdisjoint(earlier):
                 continue
-            request = self.process.first_request(
-                path, asked=self.asked, only_pending=self.only_pending
-            )
+            request = self._first_request(path)
             # Without a request it waits for the turn before its own, which may give it one.
             self._waits_for[path] = set(earlier[-1:])
             if request is None:
@@ -172,10 +118,30 @@ class RequestsAhead:
         note = self.process.ports.index.notes.summary(path)
         return note is not None and quote_line(note.title, LINE_TITLE_BYTES) in request.text
 
-    def model_for(self, path: str) -> ModelForOneNote:
-        """The model for the turn of a note."""
+    def _first_request(self, path: str) -> ModelRequest | None:
+        """What the model would be asked first about a note now; None if only its turn can tell."""
+        try:
+            found = self.process.steps(path, asked=self.asked, only_pending=self.only_pending)
+            return None if isinstance(found, Outcome) else next(found[1], None)
+        except AmemError:
+            return None
+
+    def answer_for(self, path: str) -> Answering:
+        """What answers in the turn of a note: to what was sent ahead, if that is asked first."""
         self._waits_for.pop(path, None)
-        return ModelForOneNote(self.model, self._sent.pop(path, None), self._text_hash(path))
+        waiting = [self._sent.pop(path, None)]
+        text_hash = self._text_hash(path)
+
+        def answer(request: ModelRequest) -> ModelAnswer:
+            sent = waiting.pop() if waiting else None
+            if sent is None:
+                return self.model.answer(request)
+            if sent.answers(request, text_hash):
+                return sent.answer.result()
+            sent.answer.cancel()
+            return _with_cost(self.model.answer(request), sent.answer)
+
+        return answer
 
     def _text_hash(self, path: str) -> str:
         note = self.process.ports.index.notes.summary(path)

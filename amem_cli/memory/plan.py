@@ -113,6 +113,7 @@ class ProcessPlan:
     Args:
         is_settled: whether nobody is likely to be editing a note at this moment.
         again: older notes that the note was linked to before change as well.
+        is_new: the note is taken as if it were new, so that nothing waits because of it.
     """
 
     def __init__(
@@ -124,12 +125,14 @@ class ProcessPlan:
         analysis: NoteAnalysis,
         *,
         again: bool = False,
+        is_new: bool = False,
     ) -> None:
         self._ports = ports
         self._settings = settings
         self._is_settled = is_settled
         self._analysis = analysis
         self._again = again
+        self._is_new = is_new
         self.note = NoteDraft(ports, content)
         self.drafts = [self.note]
         self.proposed: list[Proposal] = []
@@ -232,7 +235,8 @@ class ProcessPlan:
         """What may belong together, but is not linked in either direction, in the text neither."""
         note, index = self.note.note, self._ports.index
         linked = {target_of(text, note.path, index) for text in note.links}
-        linked |= {path for path, _ in index.links.outgoing(note.path)}
+        in_text = (each for each in index.links.outgoing(note.path) if each[1].kind != "property")
+        linked |= {path for path, _ in in_text}
         linked |= {path for path, _ in index.links.incoming(note.path)}
         found, records = self._recorded(self._analysis.linking.suggested, linked, MOST_SUGGESTED)
         self._suggested = records
@@ -311,7 +315,7 @@ class ProcessPlan:
 
     def _waiting(self, note: Note) -> list[Proposal]:
         """What waits already for a person's agreement to change the note."""
-        waiting = self._ports.changes.waiting()
+        waiting = [] if self._is_new else self._ports.changes.waiting()
         return [each for each in waiting if each.key in (note.id, note.path)]
 
     def _evolve(self, linked: Set[str]) -> list[EvolvedNote]:

@@ -1,6 +1,7 @@
 """The memory process for one note (A-MEM): describe, embed, link, evolve, record.
 
-`MemorySteps` analyses and writes nothing; `MemoryProcess` records what comes of it. For a model
+`MemorySteps` analyses and writes nothing; `MemoryProcess` records what comes of it. What a model is
+asked on the way are requests that the steps yield; who answers them is the caller's. For a model
 that gives no answer at all the analyzer stands in, once for each text, and the note stays pending;
 a later answer replaces these values.
 """
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, cast
 
 from amem_cli.analyzer.earlier_notes import EarlierNotes, moment_made
 from amem_cli.errors import (
-    AmemError,
     BudgetSpent,
     EncoderError,
     HeaderRefused,
@@ -27,6 +27,7 @@ from amem_cli.index.draft import FieldValue, NoteDraft, id_is_shared, new_event,
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.markdown.regions import conflict_line
+from amem_cli.memory.ask_model import answered
 from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import (
     ANALYZER,
@@ -54,7 +55,8 @@ if TYPE_CHECKING:
     from amem_cli.analyzer.earlier_notes import Place
     from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
-    from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
+    from amem_cli.memory.ask_model import Answering, Asking
+    from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.notes.note import Relation
     from amem_cli.vault.file_state import FileContent
 
@@ -81,7 +83,13 @@ class MemoryProcess:
     serving: Callable[[], Encoder] | None = None
 
     def run(
-        self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
+        self,
+        path: str,
+        *,
+        asked: bool = False,
+        dry_run: bool = False,
+        only_pending: bool = False,
+        answer: Answering | None = None,
     ) -> Outcome:
         """Process one note; if the model gives no answer, the outcome says why.
 
@@ -92,6 +100,7 @@ class MemoryProcess:
             dry_run: report what would change and write nothing.
             only_pending: leave a note that another process has finished meanwhile, and report what
                 that one made of it.
+            answer: gives the model's answers, if another than the model does.
 
         Raises:
             NotFoundError: the note is gone.
@@ -101,7 +110,7 @@ class MemoryProcess:
             for _ in range(MAX_ROUNDS):
                 process = self._in_step()
                 try:
-                    return process._run_once(path, asked, dry_run, only_pending)
+                    return process._run_once(path, asked, dry_run, only_pending, answer)
                 except WriteConflict:
                     # Somebody saved while the model worked: their text is what counts.
                     continue
@@ -112,27 +121,55 @@ class MemoryProcess:
             self._count_failure(path, "kept changing")
             return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
-    def analysed(self, path: str) -> tuple[FileContent, NoteAnalysis] | Outcome:
-        """What the process would record of a note as it is now, or why it cannot be processed.
+    def steps(
+        self, path: str, *, asked: bool = True, only_pending: bool = False
+    ) -> tuple[FileContent, Asking[NoteAnalysis]] | Outcome:
+        """The analysis of a note as it is now, for others to run, or why it is not processed.
 
-        Writes nothing; no analyzer stands in for the model, as in `run`.
+        Nothing is written.
 
         Raises:
             NotFoundError: the note is gone.
+        """
+        ready = self._ready(path, asked, only_pending)
+        if isinstance(ready, Outcome):
+            return ready
+        content, note = ready
+        return content, self._in_step()._analyse(note, text_hash(content.raw))
+
+    def as_if_new(self, path: str) -> Outcome:
+        """What would become of a note if it were added now, without what the machine wrote in it.
+
+        Nothing is written.
+
+        Raises:
+            NotFoundError: the note is gone.
+            HeaderRefused: its properties cannot be edited without risk.
             ModelError: the model gave no answer.
         """
         ready = self._ready(path, asked=True, only_pending=False)
         if isinstance(ready, Outcome):
             return ready
         content, note = ready
-        try:
-            self._try_on(content, note)
-        except HeaderRefused as error:
-            return waiting_outcome(self.ports, path, (error.message, error.hint), pending=False)
-        return content, self._in_step()._analyse(note, text_hash(content.raw))
+        index, key = self.ports.index, note.id or note.path
+        bare = without_machine_values(note, owned_before_undo(index.events.read(key)))
+        owned = provenance_of(index, key)
+        by_machine = {link.text for link in owned.links.values() if link.by == "machine"}
+        bare = replace(bare, links=tuple(text for text in note.links if text not in by_machine))
+        fields = {
+            name: getattr(bare, name)
+            for name in (*METADATA_FIELDS, "links")
+            if getattr(bare, name) != getattr(note, name)
+        }
+        content = replace(content, raw=NoteDraft(self.ports, content).edited(fields))
+        # What a person rejected stays rejected; links that the machine made are not there yet.
+        steps = self._steps().analyse(self._dated(bare), replace(owned, links={}))
+        analysis = answered(steps, self.model)
+        everything = partial(ProcessPlan, self.ports, self.settings, lambda *_: True)
+        return everything(content, analysis, is_new=True).draft()
 
     def record(self, content: FileContent, analysis: NoteAnalysis) -> Outcome:
-        """Write what `analysed` gave.
+        """Write what `steps` came to.
 
         Raises:
             WriteConflict: the note changed meanwhile; nothing was written.
@@ -140,30 +177,6 @@ class MemoryProcess:
         outcome = self._record(content, analysis, dry_run=False, only_pending=False)
         embed_missing(self.ports, self._in_step().encoder)
         return outcome
-
-    def first_request(
-        self, path: str, *, asked: bool = False, only_pending: bool = False
-    ) -> ModelRequest | None:
-        """What `run` would ask the model first about a note now; nothing is asked or written.
-
-        None if it would not be asked, or if only the note's turn can tell.
-        """
-        from amem_cli.memory.parallel import RequestCatcher, RequestMade
-
-        if self.model is None:
-            return None
-        try:
-            ready = self._ready(path, asked, only_pending)
-            if isinstance(ready, Outcome):
-                return None
-            content, note = ready
-            catcher = RequestCatcher(self.model.name, self.model.is_remote)
-            replace(self, model=catcher)._analyse(note, text_hash(content.raw))
-        except RequestMade as made:
-            return made.request
-        except AmemError:
-            return None
-        return None
 
     def _in_step(self) -> MemoryProcess:
         """The same process with the encoder that the index uses now."""
@@ -195,6 +208,10 @@ class MemoryProcess:
         if note.refused is not None:
             place = f"line {note.refused.line}: {note.refused.message}"
             return waiting((place, note.refused.hint), pending=False)
+        try:
+            self._check_properties(content, note)
+        except HeaderRefused as error:
+            return waiting((error.message, error.hint), pending=False)
         conflict = conflict_line(note.body)
         if conflict:
             # Both sides are in the text; its owner has to decide first.
@@ -205,7 +222,9 @@ class MemoryProcess:
             return replace(waiting((problem,)), unsettled=True)
         return content, note
 
-    def _run_once(self, path: str, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
+    def _run_once(
+        self, path: str, asked: bool, dry_run: bool, only_pending: bool, answer: Answering | None
+    ) -> Outcome:
         """Describe, link and evolve one version of a note, unless it changes meanwhile."""
         waiting = partial(waiting_outcome, self.ports, path)
         ready = self._ready(path, asked, only_pending)
@@ -213,8 +232,7 @@ class MemoryProcess:
             return ready
         content, note = ready
         try:
-            self._try_on(content, note)
-            analysis, failure = self._analysed(content, note)
+            analysis, failure = self._analysed(content, note, answer)
             if self._is_overtaken():
                 raise EncoderError(
                     "the index has gone over to another encoder meanwhile", hint="Try again."
@@ -226,6 +244,7 @@ class MemoryProcess:
                     content, analysis, dry_run=dry_run, only_pending=only_pending
                 )
         except HeaderRefused as error:
+            # Of an older note, or as the note changed meanwhile.
             return waiting((error.message, error.hint), pending=False)
         except ModelClosed:
             return waiting(("the work was stopped",))
@@ -250,7 +269,7 @@ class MemoryProcess:
         return replace(outcome, pending=pending, failed=True, problems=tuple(problems))
 
     def _analysed(
-        self, content: FileContent, note: Note
+        self, content: FileContent, note: Note, answer: Answering | None
     ) -> tuple[NoteAnalysis | None, ModelError | None]:
         """The analysis, and why the model gave no answer if it gave none.
 
@@ -259,7 +278,7 @@ class MemoryProcess:
         """
         digest = text_hash(content.raw)
         try:
-            return self._analyse(note, digest), None
+            return answered(self._analyse(note, digest), self.model, answer), None
         except (ModelClosed, BudgetSpent):
             raise
         except ModelError as error:
@@ -269,23 +288,30 @@ class MemoryProcess:
                 return None, error
             assert self.model is not None
             offline = replace(self, model=None, settings=replace(self.settings, trusted=False))
-            analysis = offline._analyse(note, digest)
+            analysis = answered(offline._analyse(note, digest), None)
             said = f"{error.message}; {ANALYZER} stands in"
             described = replace(analysis.description, problems=(said,))
             return replace(analysis, description=described, waits_for=self.model.name), error
 
-    def _analyse(self, note: Note, text_hash: str) -> NoteAnalysis:
+    def _steps(self) -> MemorySteps:
         index, settings = self.ports.index, self.settings
-        owned = provenance_of(index, note.id or note.path)
         learned = learned_thresholds(index, settings.learn, settings.written_from)
         now = self.ports.clock.now()
-        steps = MemorySteps(
+        return MemorySteps(
             index, self.encoder, self.model, settings, learned, now=now, waiting=self.waiting
         )
-        summary = index.notes.summary(note.path)
-        if summary is not None:
-            # What is said of older notes counts from then on, and needs a date.
-            note = replace(note, created=moment_made(summary, now))
+
+    def _dated(self, note: Note) -> Note:
+        """The note with the moment when it was made: what it says of others counts from then on."""
+        summary = self.ports.index.notes.summary(note.path)
+        if summary is None:
+            return note
+        return replace(note, created=moment_made(summary, self.ports.clock.now()))
+
+    def _analyse(self, note: Note, text_hash: str) -> Asking[NoteAnalysis]:
+        index, settings, now = self.ports.index, self.settings, self.ports.clock.now()
+        owned = provenance_of(index, note.id or note.path)
+        note = self._dated(note)
         events = index.events.read(note.id or note.path)
         names, reason = self._to_replace(note, owned, events, text_hash)
         written = owned_before_undo(events) if self.again else owned
@@ -293,7 +319,7 @@ class MemoryProcess:
         # Without a text hash: also if the text went through the process and was not described anew.
         fits = set(names).difference(outdated_fields(note, written, events, ""))
         former = {name: getattr(note, name) for name in fits}
-        analysis = steps.analyse(bare, owned, Metadata(**former))
+        analysis = yield from self._steps().analyse(bare, owned, Metadata(**former))
         if names:
             metadata = filled(
                 analysis.description.metadata, Metadata(bare.keywords, bare.tags, bare.context)
@@ -338,8 +364,12 @@ class MemoryProcess:
         stood_in = stand_in_fields(note, owned, events) if self.model is not None else []
         return stood_in, f"the model answers, for which {ANALYZER} had stood in"
 
-    def _try_on(self, content: FileContent, note: Note) -> None:
-        """Check that the note's properties can take what will be written, before a model works."""
+    def _check_properties(self, content: FileContent, note: Note) -> None:
+        """Check that the note's properties can take what will be written, before a model works.
+
+        Raises:
+            HeaderRefused: they cannot.
+        """
         missing = (name for name in METADATA_FIELDS if not getattr(note, name))
         fields: dict[str, FieldValue] = {
             name: "x" if name == "context" else ["x"] for name in missing

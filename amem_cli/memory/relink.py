@@ -120,7 +120,7 @@ def said_again(
         if other.private != note.private or other.refused is not None:
             continue
         other = replace(other, created=earlier.made(summary))
-        vector = note_vector(encoder.encode, other)
+        vector = note_vector(index, encoder.encode, other)
         [older] = at_best(index, [own], vector, earlier)
         older = replace(older, context=base)
         _, said = weigh(
@@ -145,7 +145,7 @@ def _updates_by_text(
 ) -> list[LinkUpdate]:
     if not linked:
         return []
-    vector = note_vector(encoder.encode, note)
+    vector = note_vector(index, encoder.encode, note)
     near = near_notes(index, note.path, plain_text(note.body), vector, _COMPARED, earlier)
     best = at_best(index, [summary for summary, _ in linked.values()], vector, earlier)
 

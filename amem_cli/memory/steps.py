@@ -1,8 +1,8 @@
 """The steps of the memory process for one note: describe, link, evolve.
 
-They analyse and write nothing: the language model is asked if there is one and it may read the
-note; every answer is checked, asked for once more, and replaced by the offline analyzer's value if
-it fails again.
+They analyse and write nothing. What a language model is to be asked, if there is one and it may
+read the note, they yield (`memory.ask_model`); every answer is checked, asked for once more, and
+replaced by the offline analyzer's value if it fails again.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from amem_cli.journal.link_decisions import Evolution
     from amem_cli.journal.provenance import Provenance
     from amem_cli.memory.ask_about import Answer
+    from amem_cli.memory.ask_model import Asking
     from amem_cli.memory.link import LinkQuestion
     from amem_cli.models.ports import Encoder, LanguageModel, Vectors
     from amem_cli.notes.note import MemoryLink
@@ -73,7 +74,9 @@ class MemorySteps:
     now: datetime = datetime.max
     waiting: Mapping[str, Place] | None = None
 
-    def analyse(self, note: Note, owned: Provenance, kept: Metadata | None = None) -> NoteAnalysis:
+    def analyse(
+        self, note: Note, owned: Provenance, kept: Metadata | None = None
+    ) -> Asking[NoteAnalysis]:
         """Find metadata for the empty fields, links to older notes, and changes of those.
 
         Args:
@@ -94,7 +97,7 @@ class MemorySteps:
             description = Description(filled(values.metadata(missing), kept))
             linking, _ = self._links(filled(note, description.metadata), text, owned)
         else:
-            description, linking = self._ask(note, text, owned, missing, values, kept)
+            description, linking = yield from self._ask(note, text, owned, missing, values, kept)
         names = " and ".join(filter(None, (", ".join(missing[:-1]), *missing[-1:])))
         description = replace(description, reason=f"{names} were missing" if missing else "")
         models = {description.step.model, linking.step.model} - {ANALYZER}
@@ -108,7 +111,7 @@ class MemorySteps:
         missing: tuple[str, ...],
         values: AnalyzerValues,
         kept: Metadata,
-    ) -> tuple[Description, Linking]:
+    ) -> Asking[tuple[Description, Linking]]:
         """The steps with the language model, in one joint question if it is trusted."""
         # Not loaded if no model is asked.
         from amem_cli.memory.ask_about import NoteQuestion, ask_for_summary
@@ -136,7 +139,8 @@ class MemorySteps:
             # Of a note of one sentence, that sentence says most.
             if len(sentences(text)) > 1 and not FIELDS_OF_THE_WEAK.isdisjoint(missing):
                 asked = MetadataQuestion(note.title, text, tuple(FIELDS_OF_THE_WEAK))
-                description = described(ask_for_summary(model, asked, values, settings))
+                answer = yield from ask_for_summary(model.name, asked, values, settings)
+                description = described(answer)
             return description, self._links(filled(note, description.metadata), text, owned)[0]
         # The note's context is not known yet; its own words must do to find older notes.
         labels = tuple(name for name in missing if name != "context")
@@ -151,13 +155,14 @@ class MemorySteps:
             values.offered_tags(public_tags),
             beside=f"{note.created[:10]}\n{shown_text(question) if question is not None else ''}",
         )
-        answer = NoteQuestion(
+        answer = yield from NoteQuestion(
+            model.name,
             note,
             offered if missing else None,
             question,
             public_tags,
             similarity_by(self.encoder.encode),
-        ).ask(model, settings)
+        ).ask(settings)
         # The model was asked, also if nothing that it said of links is believed.
         by_model = Step(answer.step.model, answer.step.prompt)
         description = described(answer) if missing else Description(kept, by_model)
@@ -179,7 +184,7 @@ class MemorySteps:
     ) -> tuple[Linking, LinkQuestion | None]:
         """What the analyzer makes of the older notes that the note may be linked to, and the
         question for a model; None if it may not be asked, or need not be."""
-        vector = note_vector(self.encoder.encode, note)
+        vector = note_vector(self.index, self.encoder.encode, note)
         asks = bool(self.settings.trusted and self.settings.max_links and self._model_for(note))
         weighed = WEIGHED_FOR_A_MODEL if asks else WEIGHED
         unlinked = self.index.link_history.unlinked(note.path)

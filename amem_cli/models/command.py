@@ -22,8 +22,7 @@ from amem_cli.errors import ModelClosed, ModelError, SettingsError
 from amem_cli.language.safe_text import holds_secret, on_one_line, redacted
 from amem_cli.models.find_json import find_answer, without_terminal_codes
 from amem_cli.models.http import FAILURES_IN_A_ROW, REST_SECONDS, FailureBreaker
-from amem_cli.models.ports import ModelAnswer, ModelRequest
-from amem_cli.models.price import PROGRAM_MARK
+from amem_cli.models.ports import PROGRAM_MARK, ModelAnswer, ModelRequest
 from amem_cli.models.program_run import MAX_OUTPUT_BYTES, ProgramRun, RunResult
 from amem_cli.models.prompt_text import estimated_tokens, without_control_strings
 from amem_cli.models.reply_schema import MAX_ANSWER_CHARACTERS, to_json_schema

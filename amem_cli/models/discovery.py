@@ -14,20 +14,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from amem_cli.data import table
+from amem_cli.errors import SettingsError
 from amem_cli.models.command import search_path
 from amem_cli.models.gguf import MAGIC
-from amem_cli.models.http import BoundedHttp, HttpFault
-from amem_cli.models.openai_server import (
-    DISCOVERY_SECONDS,
-    LocalServer,
-    expected_servers,
-    running_servers,
-)
+from amem_cli.models.http import BoundedHttp, HttpFault, is_loopback
+from amem_cli.models.open import usual_url
 from amem_cli.models.server_dialects import json_object
 from amem_cli.models.sources import is_model_file
 from amem_cli.models.store import ModelStore
@@ -37,9 +34,40 @@ PLACES = "model_places.toml"
 # A folder may be on a network drive that does not answer.
 FILE_SECONDS = 0.5
 MOST_FILES = 200
+DISCOVERY_SECONDS = 0.3
+MAX_MODELS = 200
+_OWNERS = {"library": "Ollama", "llamacpp": "llama-server", "vllm": "vLLM"}
 _LONGEST_NAME = 200
 _LARGEST = 1e15
 _BILLIONS = re.compile(r"(?<![a-z0-9.])(?:(\d{1,2})x)?e?(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server of this machine, with the names by which it knows its models."""
+
+    kind: str
+    port: int
+    models: tuple[str, ...] = ()
+    path: str = "/v1"
+
+    @property
+    def url(self) -> str:
+        """The address for `llm.base_url`."""
+        return f"http://127.0.0.1:{self.port}{self.path}"
+
+    @property
+    def backend(self) -> str:
+        """The value for `llm.backend`."""
+        return "ollama" if self.kind == "Ollama" else "openai"
+
+
+USUAL_SERVERS = (
+    LocalServer("Ollama", 11434),
+    LocalServer("llama-server", 8080),
+    LocalServer("LM Studio", 1234),
+    LocalServer("vLLM", 8000),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +276,52 @@ def _told_size(row: Mapping[str, Any]) -> ModelSize:
     count = size if type(size) is int and 0 < size < _LARGEST else 0
     name = told[:_LONGEST_NAME] if isinstance(told, str) else ""
     return ModelSize(count, billions_named(name))
+
+
+def expected_servers(environment: Mapping[str, str]) -> tuple[LocalServer, ...]:
+    """The usual servers, Ollama where `OLLAMA_HOST` says if that is on this machine."""
+    try:
+        parts = urlsplit(usual_url("ollama", environment))
+    except SettingsError:
+        return USUAL_SERVERS
+    if parts.scheme != "http" or not is_loopback(parts.hostname or ""):
+        return USUAL_SERVERS
+    port = parts.port or 80
+    others = (server for server in USUAL_SERVERS[1:] if server.port != port)
+    return (LocalServer("Ollama", port, path=parts.path), *others)
+
+
+def running_servers(
+    expected: Sequence[LocalServer], *, seconds: float = DISCOVERY_SECONDS
+) -> list[LocalServer]:
+    """Ask all servers at once for their models; one that does not answer in time is not there."""
+    # All are late at the same moment, so one may close the connections of all.
+    http = BoundedHttp(use_proxies=False)
+    http.prepare()
+    with ThreadPoolExecutor(len(expected)) as workers:
+        answers = workers.map(lambda server: _identify(server, http, seconds), expected)
+        running = [server for server in answers if server is not None]
+    http.close()
+    return running
+
+
+def _identify(server: LocalServer, http: BoundedHttp, seconds: float) -> LocalServer | None:
+    try:
+        reply = http.request("GET", f"{server.url}/models", {"user-agent": "amem"}, seconds)
+    except HttpFault:
+        return None
+    listing = json_object(reply.body) if reply.status == 200 else None
+    if listing is None:
+        return None
+    data = listing.get("data")
+    # Ollama without any model says null.
+    if data is None and listing.get("object") == "list":
+        data = []
+    if not isinstance(data, list):
+        return None
+    models = [model for model in data if isinstance(model, dict)]
+    owners = {str(model.get("owned_by", "")).lower() for model in models}
+    kind = next((_OWNERS[owner] for owner in sorted(owners & set(_OWNERS))), server.kind)
+    ids = [name for model in models if isinstance(name := model.get("id"), str)]
+    names = [name for name in ids if 0 < len(name) <= _LONGEST_NAME and name.isprintable()]
+    return replace(server, kind=kind, models=tuple(names[:MAX_MODELS]))

@@ -125,7 +125,7 @@ def _local(name: str, store: ModelStore, progress: Transferred) -> dict[str, str
 
 def _of_a_server(name: str, environment: Mapping[str, str]) -> dict[str, str]:
     from amem_cli.models.command import names_program
-    from amem_cli.models.openai_server import expected_servers, running_servers
+    from amem_cli.models.discovery import expected_servers, running_servers
 
     running = running_servers(expected_servers(environment))
     servers = [server for server in running if name in server.models]

@@ -6,10 +6,8 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
+from collections.abc import Iterator
+from dataclasses import replace
 
 from amem_cli.errors import ModelClosed, ModelError, SettingsError, UsageError
 from amem_cli.language.safe_text import BLOTTED, redacted
@@ -24,7 +22,6 @@ from amem_cli.models.http import (
     is_loopback,
     seconds_to_wait,
 )
-from amem_cli.models.open import usual_url
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.server_dialects import (
     WINDOW_COMPLAINTS,
@@ -33,7 +30,6 @@ from amem_cli.models.server_dialects import (
     JsonRequest,
     OllamaDialect,
     ReplyUnusable,
-    json_object,
     server_message,
 )
 
@@ -41,11 +37,6 @@ RETRIES = 2
 RETRY_DELAY = 0.5
 BUSY_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
 DIALECT_STATUSES = frozenset({400, 404, 422})
-
-DISCOVERY_SECONDS = 0.3
-MAX_MODELS = 200
-_MAX_NAME = 200
-_OWNERS = {"library": "Ollama", "llamacpp": "llama-server", "vllm": "vLLM"}
 
 
 class OpenAIServerModel:
@@ -281,80 +272,3 @@ def _hint_of(status: int, host: str) -> str:
     if status >= 500:
         return "The server has a problem of its own; try again later."
     return "Check llm.base_url and llm.model."
-
-
-@dataclass(frozen=True, slots=True)
-class LocalServer:
-    """A server of this machine, with the names by which it knows its models."""
-
-    kind: str
-    port: int
-    models: tuple[str, ...] = ()
-    path: str = "/v1"
-
-    @property
-    def url(self) -> str:
-        """The address for `llm.base_url`."""
-        return f"http://127.0.0.1:{self.port}{self.path}"
-
-    @property
-    def backend(self) -> str:
-        """The value for `llm.backend`."""
-        return "ollama" if self.kind == "Ollama" else "openai"
-
-
-USUAL_SERVERS = (
-    LocalServer("Ollama", 11434),
-    LocalServer("llama-server", 8080),
-    LocalServer("LM Studio", 1234),
-    LocalServer("vLLM", 8000),
-)
-
-
-def expected_servers(environment: Mapping[str, str]) -> tuple[LocalServer, ...]:
-    """The usual servers, Ollama where `OLLAMA_HOST` says if that is on this machine."""
-    try:
-        parts = urlsplit(usual_url("ollama", environment))
-    except SettingsError:
-        return USUAL_SERVERS
-    if parts.scheme != "http" or not is_loopback(parts.hostname or ""):
-        return USUAL_SERVERS
-    port = parts.port or 80
-    others = (server for server in USUAL_SERVERS[1:] if server.port != port)
-    return (LocalServer("Ollama", port, path=parts.path), *others)
-
-
-def running_servers(
-    expected: Sequence[LocalServer], *, seconds: float = DISCOVERY_SECONDS
-) -> list[LocalServer]:
-    """Ask all servers at once for their models; one that does not answer in time is not there."""
-    # All are late at the same moment, so one may close the connections of all.
-    http = BoundedHttp(use_proxies=False)
-    http.prepare()
-    with ThreadPoolExecutor(len(expected)) as workers:
-        answers = workers.map(lambda server: _identify(server, http, seconds), expected)
-        running = [server for server in answers if server is not None]
-    http.close()
-    return running
-
-
-def _identify(server: LocalServer, http: BoundedHttp, seconds: float) -> LocalServer | None:
-    try:
-        reply = http.request("GET", f"{server.url}/models", {"user-agent": "amem"}, seconds)
-    except HttpFault:
-        return None
-    listing = json_object(reply.body) if reply.status == 200 else None
-    if listing is None:
-        return None
-    data = listing.get("data")
-    # Ollama without any model says null.
-    if data is None and listing.get("object") == "list":
-        data = []
-    if not isinstance(data, list):
-        return None
-    models = [model for model in data if isinstance(model, dict)]
-    owners = {str(model.get("owned_by", "")).lower() for model in models}
-    kind = next((_OWNERS[owner] for owner in sorted(owners & set(_OWNERS))), server.kind)
-    ids = [name for model in models if isinstance(name := model.get("id"), str)]
-    names = [name for name in ids if 0 < len(name) <= _MAX_NAME and name.isprintable()]
-    return replace(server, kind=kind, models=tuple(names[:MAX_MODELS]))

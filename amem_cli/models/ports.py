@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     Vectors = npt.NDArray[np.float32]
 
+# At the end of what the journal calls a program that is asked as a model.
+PROGRAM_MARK = "(command)"
+
 
 class Encoder(Protocol):
     """Turns texts into unit vectors."""

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import RLock, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, EncoderError, SettingsError, extra_hint
 from amem_cli.models.encoder_files import (
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 _EXPORTER = "amem_cli.models.encoder_export"
 # A large model over a slow line takes its time; a hanging one must still end.
 _EXPORT_SECONDS = 3600
+# Tags, and the passages of a note in process, are encoded again and again.
+_LATEST = 512
 # A program that stays open asks with every search; each try takes seconds.
 _RETRY_SECONDS = 60.0
 
@@ -129,6 +131,8 @@ class PreparedEncoder:
         self._export = _CachedExport("encoder", model, cache, notify, preparation)
         self._encoder: Library | None = None
         self._opening = RLock()
+        # Vectors by text, and whether it is a query; the latest at the end.
+        self._latest: dict[tuple[str, bool], Any] = {}
 
     @property
     def model_id(self) -> str:
@@ -160,6 +164,23 @@ class PreparedEncoder:
         progress: Callable[[int], None] | None = None,
     ) -> Vectors:
         """Encode texts, as the port says; `progress` receives how many more texts are done."""
+        if not texts or len(texts) > _LATEST // 4 or progress is not None:
+            return self._encode(texts, query, progress)
+        import numpy as np
+
+        known = {text: self._latest.pop((text, query), None) for text in texts}
+        new = [text for text, vector in known.items() if vector is None]
+        # Copies, as a view would keep the vectors of its whole batch.
+        encoded = [vector.copy() for vector in self._encode(new, query)] if new else []
+        found = {**known, **dict(zip(new, encoded, strict=True))}
+        self._latest.update(((text, query), vector) for text, vector in found.items())
+        for oldest in [*self._latest][:-_LATEST]:
+            self._latest.pop(oldest, None)
+        return np.stack([found[text] for text in texts])
+
+    def _encode(
+        self, texts: Sequence[str], query: bool, progress: Callable[[int], None] | None = None
+    ) -> Vectors:
         encoder = self._opened()
         try:
             return encoder.encode(texts, query=query, progress=progress)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+from amem_cli.models.ports import PROGRAM_MARK
 from amem_cli.settings import Settings
 
-# At the end of what the journal calls a program (`models.command`).
-PROGRAM_MARK = "(command)"
 # How the journal names a model of a server: `NAME at HOST`.
 _AT_HOST = " at "
 

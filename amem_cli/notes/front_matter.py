@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from amem_cli.errors import HeaderRefused
@@ -376,6 +377,8 @@ def body_start(raw: bytes, fences: Fences | None) -> int:
     return len(BOM) if raw.startswith(BOM) else 0
 
 
+# One change of a note asks for its header many times.
+@lru_cache(maxsize=8)
 def read_header(raw: bytes, fences: Fences) -> Header:
     """Read the properties between two fences.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from amem_cli.errors import HeaderRefused, Problem
@@ -214,6 +215,7 @@ _PRIVATE_OFF = (b"", b"false", b"no", b"off", b"0")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
+@lru_cache(maxsize=8)
 def parse_note(path: str, raw: bytes, names: PropertyNames = _USUAL_NAMES) -> Note:
     """Read a note; never raises, whatever the bytes.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amem_cli.errors import ModelError
     from amem_cli.memory.trial import ModelReport
     from amem_cli.memory.trust import Figures, Share
-    from amem_cli.models.openai_server import LocalServer
+    from amem_cli.models.discovery import LocalServer
     from amem_cli.models.store import AvailableModel
     from amem_cli.terminal.output import Console
 

@@ -345,9 +345,21 @@ class Queries(SharedVault):
 
     def forecast(self, paths: Sequence[str]) -> Forecast | None:
         """What the memory process of these notes will take; None if no model is asked."""
-        from amem_cli.workspace.forecast import forecast
+        from amem_cli.memory.forecast import estimate
+        from amem_cli.models.open import TokenLedger
+        from amem_cli.models.ports import UnavailableModel
+        from amem_cli.models.price import price_in
 
-        return forecast(self, paths)
+        process = self.process
+        model, settings = process.model, self.settings
+        if model is None or isinstance(model, UnavailableModel) or not paths:
+            return None
+        found = estimate(self.index, paths, model, trusted=process.settings.trusted)
+        cost = price_in(settings).of(found.model, found.prompt_tokens, found.answer_tokens)
+        left, limit = None, settings.llm_daily_tokens
+        if limit:
+            left = max(0, limit - TokenLedger(self.root, self.environment).used())
+        return replace(found, cost=cost, left_today=left)
 
     def proposals(
         self, note: NoteSummary | None = None, *, problems: list[Problem] | None = None
@@ -463,6 +475,7 @@ class Queries(SharedVault):
         """
         from amem_cli.editing.add import text_bytes
         from amem_cli.journal.provenance import Provenance
+        from amem_cli.memory.ask_model import answered
         from amem_cli.memory.steps import MemorySteps
         from amem_cli.notes.note import parse_note
 
@@ -472,7 +485,8 @@ class Queries(SharedVault):
             settings = replace(process.settings, evolve=False)
             steps = MemorySteps(self.index, process.encoder, process.model, settings)
             note = parse_note("", text_bytes(content), self.ports.names)
-            return steps.analyse(note, Provenance()).description.metadata
+            analysing = steps.analyse(note, Provenance())
+            return answered(analysing, process.model).description.metadata
 
     def check_index(self) -> list[str]:
         """How the index differs from the folder, a line each; empty if it does not."""

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from amem_cli.errors import AmemError, SettingsError, UsageError, extra_hint
-from amem_cli.models.discovery import Machine, ModelSize, billions_named, look_around
+from amem_cli.models.discovery import (
+    LocalServer,
+    Machine,
+    ModelSize,
+    billions_named,
+    expected_servers,
+    look_around,
+)
 from amem_cli.models.open import consented, local_command_subject, open_model, server_url
-from amem_cli.models.openai_server import LocalServer, expected_servers
 from amem_cli.settings import Settings, load_settings, user_settings_file
 from amem_cli.workspace.languages import EncoderProposal, encoder_proposal, vault_languages
-from amem_cli.workspace.model_choice import (
-    StoredVerdict,
-    is_gone,
-    leaves_machine,
-    model_subject,
-    stored_verdict,
-)
+from amem_cli.workspace.model_choice import is_gone, leaves_machine
+from amem_cli.workspace.verdicts import StoredVerdict, model_subject, stored_verdict
 
 if TYPE_CHECKING:
     from amem_cli.workspace.workspace import Workspace

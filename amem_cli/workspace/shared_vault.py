@@ -291,7 +291,7 @@ class SharedVault:
 
             # The test and its verdicts are not loaded if there is no model.
             return ModelTrust("nothing")
-        from amem_cli.workspace.model_choice import trust_in
+        from amem_cli.workspace.verdicts import trust_in
 
         return trust_in(self.settings, self.environment)
 

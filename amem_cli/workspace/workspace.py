@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from amem_cli.memory.batch import EvolveBatch
     from amem_cli.memory.outcome import Outcome
     from amem_cli.notes.note import Relation
-    from amem_cli.obsidian import Written
 
 # If others edit the text at the same time, a paragraph can be appended to what they saved.
 _ATTEMPTS = 3
@@ -389,13 +388,6 @@ class Workspace(UndoAndReview):
         kept = self.index.notes.summary(kept.path) or kept
         with self.writing():
             return merge(self.ports, kept, other, mentions=mentions, dry_run=dry_run)
-
-    def show_in_obsidian(self, *, remove: bool = False) -> Written:
-        """Write files that show in Obsidian what amem knows, or remove them again."""
-        from amem_cli.obsidian import show_in_obsidian
-        from amem_cli.workspace.obsidian_views import shown_in_obsidian
-
-        return show_in_obsidian(self.root, None if remove else shown_in_obsidian(self))
 
     def import_(
         self,

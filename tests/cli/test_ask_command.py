@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from amem_cli.settings import Settings
-from amem_cli.workspace.model_choice import StoredVerdict, model_subject, store_verdict
+from amem_cli.workspace.verdicts import StoredVerdict, model_subject, store_verdict
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.terminal import at_terminal

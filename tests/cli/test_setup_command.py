@@ -12,8 +12,13 @@ from typing import Any
 import pytest
 
 from amem_cli.data import table
-from amem_cli.models.discovery import billions_named, look_around
-from amem_cli.models.openai_server import USUAL_SERVERS, LocalServer, running_servers
+from amem_cli.models.discovery import (
+    USUAL_SERVERS,
+    LocalServer,
+    billions_named,
+    look_around,
+    running_servers,
+)
 from tests.conftest import Program
 from tests.documents import TOP
 from tests.fakes.chat_server import ChatServer

@@ -8,8 +8,9 @@ from importlib.util import find_spec
 import pytest
 
 from amem_cli.errors import ModelError
+from amem_cli.models.discovery import LocalServer, running_servers
 from amem_cli.models.llama_cpp import bundled_model
-from amem_cli.models.openai_server import LocalServer, OpenAIServerModel, running_servers
+from amem_cli.models.openai_server import OpenAIServerModel
 from amem_cli.models.ports import ModelRequest
 from amem_cli.models.reply_schema import read_answer
 from tests.conftest import Program

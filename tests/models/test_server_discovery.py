@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from amem_cli.models.openai_server import (
+from amem_cli.models.discovery import (
     USUAL_SERVERS,
     LocalServer,
     expected_servers,

@@ -10,7 +10,7 @@ import pytest
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
 from amem_cli.memory.outcome import PLAUSIBLE, ModelTrust
 from amem_cli.settings import Settings, user_state_folder
-from amem_cli.workspace.model_choice import (
+from amem_cli.workspace.verdicts import (
     VERDICTS_FILE,
     StoredVerdict,
     model_subject,
