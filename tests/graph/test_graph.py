@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from amem_cli.graph.canvas import grouped_layout
 from amem_cli.graph.clusters import clusters
+from amem_cli.graph.formats import grouped_layout
 from amem_cli.graph.graph import build, distances, neighbourhood, part
 from amem_cli.graph.overview import growth, overview
 from amem_cli.index.records import NoteLink, NoteSummary
