@@ -332,7 +332,7 @@ def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = No
     vault differs only where the network does.
     """
     if root is None:
-        cards, frames = grouped_layout(graph, clusters, _LOOSE)
+        cards, frames = grouped_layout(graph, clusters)
     else:
         away = distances(graph, root)
         graph = part(graph, away)
@@ -379,18 +379,17 @@ def _id(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def grouped_layout(graph: Graph, clusters: Sequence[Cluster], loose: str) -> tuple[Places, Places]:
+def grouped_layout(graph: Graph, clusters: Sequence[Cluster]) -> tuple[Places, Places]:
     """Cards by path, and frames around them by the names of clusters.
 
-    Args:
-        loose: the name of the last frame, which has the notes of no cluster.
+    The notes of no cluster have the last frame.
     """
     groups = {cluster.name: cluster.paths for cluster in clusters}
     in_clusters = {path for paths in groups.values() for path in paths}
     if rest := [path for path in graph.nodes if path not in in_clusters]:
-        groups[loose] = rest
+        groups[_LOOSE] = rest
     tables = {name: _table(graph, paths) for name, paths in groups.items()}
-    frames = _shelves({name: _frame_size(cards) for name, cards in tables.items()}, last=loose)
+    frames = _shelves({name: _frame_size(cards) for name, cards in tables.items()})
     cards = {
         path: _moved(card, frames[name].x + _MARGIN, frames[name].y + _MARGIN)
         for name, table in tables.items()
@@ -471,14 +470,14 @@ def _frame_size(cards: Places) -> tuple[int, int]:
     return width + 2 * _MARGIN, height + 2 * _MARGIN
 
 
-def _shelves(sizes: Mapping[str, tuple[int, int]], last: str) -> Places:
+def _shelves(sizes: Mapping[str, tuple[int, int]]) -> Places:
     """Rectangles in rows that fill a wide screen, the tallest first, around (0, 0)."""
     area = sum((w + _BETWEEN_GROUPS) * (h + _BETWEEN_GROUPS) for w, h in sizes.values())
     # No packing is perfect: rows of exactly this area's width would make the whole too tall.
     limit = math.sqrt(area * _ASPECT) * 1.15
     x = y = tallest = widest = 0
     placed: Places = {}
-    for name in sorted(sizes, key=lambda name: (name == last, -sizes[name][1])):
+    for name in sorted(sizes, key=lambda name: (name == _LOOSE, -sizes[name][1])):
         width, height = sizes[name]
         if x and x + width > limit:
             x, y, tallest = 0, y + tallest + _BETWEEN_GROUPS, 0

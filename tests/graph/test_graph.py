@@ -143,7 +143,7 @@ def test_every_card_of_a_canvas_lies_in_the_frame_of_its_cluster() -> None:
     links = [(f"{n:03}.md", f"{n // 10 * 10:03}", "wikilink") for n in range(50)]
     graph = network(notes, links)
     found = clusters(graph)
-    cards, framed = grouped_layout(graph, found, "loose")
+    cards, framed = grouped_layout(graph, found)
     assert set(cards) == set(graph.nodes)
     for cluster in found:
         frame = framed[cluster.name]
