@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from amem_cli.graph.graph import public, vault_graph
+from amem_cli.graph.graph import of_link, public, vault_graph
 from amem_cli.journal.link_decisions import WRITTEN_FROM
 from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
@@ -64,9 +64,8 @@ def link_days(graph: Graph, made: Mapping[tuple[str, str], str]) -> dict[tuple[s
     for (source, target), edges in pairs.items():
         by_person = any(edge.by == "person" for edge in edges)
         in_text = by_person and any(edge.kind == "wikilink" for edge in edges)
-        keys = graph.nodes[source].key, graph.nodes[target].key
-        recorded = "" if in_text else made.get(keys) or made.get((keys[0], target)) or ""
-        found[source, target] = _day(recorded) or max(days[source], days[target])
+        moment = None if in_text else of_link(made, graph.nodes[source].key, graph.nodes[target])
+        found[source, target] = _day(moment or "") or max(days[source], days[target])
     return found
 
 
