@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from amem_cli.errors import AmemError, NotFoundError
 from amem_cli.workspace.shared_vault import SharedVault
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from amem_cli.ask.ask import Answer
     from amem_cli.duplicates.find import Duplicates
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.review import ReviewItem
     from amem_cli.errors import Problem
-    from amem_cli.exchange.export_notes import MarkdownExport, Selection
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.overview import Overview
     from amem_cli.graph.stats import Span, Stats
@@ -434,37 +431,6 @@ class Queries(SharedVault):
             if not group.kept.private
         ]
         return replace(duplicates, groups=tuple(group for group in visible if group.others))
-
-    def export_records(
-        self, filters: Filters | None = None, *, private: bool = True
-    ) -> tuple[Selection, Iterator[dict[str, Any]]]:
-        """Notes as the objects of JSON lines, read one by one; `private` as for `network`."""
-        from amem_cli.exchange.export_notes import export_records
-
-        selection = self._selection(filters, private=private)
-        return selection, export_records(self.ports, selection)
-
-    def export_markdown(
-        self, output: Path, filters: Filters | None = None, *, private: bool = False
-    ) -> MarkdownExport:
-        """Write notes into a folder as markdown.
-
-        Raises:
-            SettingsError: the folder cannot be written.
-        """
-        from amem_cli.exchange.export_notes import ExportFolder, MarkdownExport
-
-        selection = self._selection(filters, private=private)
-        export = MarkdownExport(self.ports, selection, ExportFolder(output, vault=self.root))
-        with self._connection.caller.progress("exporting") as progress:
-            export.run(progress)
-        return export
-
-    def _selection(self, filters: Filters | None, *, private: bool) -> Selection:
-        from amem_cli.exchange.export_notes import Selection
-
-        private = private and self.sees_private
-        return Selection(self.ports, self._visible(filters), private=private)
 
     def analyse(self, content: str) -> Metadata:
         """Keywords, tags and context for a text that is not a note, by the model or the analyzer.
