@@ -133,28 +133,13 @@ def test_no_verb_gives_away_private_notes(tmp_path: Path) -> None:
         workspace.add(NewNote("---\nprivate: true\n---\n" + DIVING, title="Diary"))
         workspace.add(NewNote(DIVING, title="Walrus"))
         workspace.add(NewNote("Seals bask. See [[Diary]] and [[Walrus]].", title="Seals"))
-        assert len(workspace.duplicates(exact=True).groups) == 1
         assert workspace.stats().notes == 3
     with workspace.call(Caller(sees_private=False)):
-        assert workspace.duplicates(exact=True).groups == ()
         assert workspace.stats().notes == 2
         assert {note.title for note in workspace.network().nodes.values()} == {"Walrus", "Seals"}
         assert workspace.overview().graph.nodes.keys() == workspace.network().nodes.keys()
         seals = workspace.note("Seals")
         assert [near.note.title for near in workspace.related(seals, limit=9)] == ["Walrus"]
-    workspace.close()
-
-
-def test_duplicates_are_merged_and_come_back(tmp_path: Path) -> None:
-    workspace = opened(tmp_path / "v")
-    with workspace.call():
-        for title in ("One", "Two"):
-            workspace.add(NewNote(DIVING, title=title), wait=False)
-        (group,) = workspace.duplicates(exact=True).groups
-        merged = workspace.merge(group.kept, group.others[0].note)
-        assert workspace.index.notes.count() == 1
-        workspace.undo(merged.event)
-        assert workspace.index.notes.count() == 2
     workspace.close()
 
 

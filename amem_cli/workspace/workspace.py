@@ -12,12 +12,10 @@ from amem_cli.workspace.undo_and_review import UndoAndReview
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
-    from amem_cli.duplicates.merge import Merged
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal
     from amem_cli.editing.edit_text import TextEdit
     from amem_cli.editing.move import Moved, OpenInEditor
-    from amem_cli.editing.property_links import Mentions
     from amem_cli.editing.tags import Retagged
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import LinkRecord
@@ -355,32 +353,3 @@ class Workspace(UndoAndReview):
             caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch
-
-    def links_in_other_properties(self) -> Mentions:
-        """What `merge` has to know of links that the index does not hold; reads every note."""
-        from amem_cli.editing.property_links import links_in_other_properties
-
-        return links_in_other_properties(self.ports)
-
-    def merge(
-        self,
-        kept: NoteSummary,
-        other: NoteSummary,
-        *,
-        mentions: Mentions | None = None,
-        dry_run: bool = False,
-    ) -> Merged:
-        """Put into `kept` what `other` has beyond it, and move `other` to the trash.
-
-        Args:
-            mentions: one `links_in_other_properties` for many merges; None reads it now.
-
-        Raises:
-            UsageError, SettingsError: see `duplicates.merge.merge`; nothing was done.
-        """
-        from amem_cli.duplicates.merge import merge
-
-        # A merge before may have changed the note.
-        kept = self.index.notes.summary(kept.path) or kept
-        with self.writing():
-            return merge(self.ports, kept, other, mentions=mentions, dry_run=dry_run)
