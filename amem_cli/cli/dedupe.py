@@ -82,6 +82,9 @@ def dedupe(
         raise UsageError(
             "--yes only merges exact duplicates", hint="amem dedupe --merge --exact --yes"
         )
+    from amem_cli.duplicates.compare import THRESHOLD
+    from amem_cli.duplicates.find import find_duplicates
+
     by_keys = merge and not names and not (yes or dry_run)
     session = session_of(context)
     if by_keys and (session.output.as_json or not on_terminal()):
@@ -98,7 +101,18 @@ def dedupe(
                 # After a first merge, an error must not hide it, and becomes one of the problems.
                 merging.merge(notes_named[0], other, or_fail=not merging.merges)
         else:
-            groups = workspace.duplicates(notes_named, exact=exact, threshold=threshold)
+            try:
+                if not exact:
+                    workspace.embed_missing()
+            except AmemError as error:
+                message = f"! only words are compared: {error.message}. {error.hint}"
+                session.output.notice(message)
+            groups = find_duplicates(
+                workspace.ports,
+                threshold=THRESHOLD if threshold is None else threshold,
+                exact_only=exact,
+                among=[note.path for note in notes_named],
+            )
             if not merge:
                 session.output.result(
                     _duplicates_document(groups), lambda console: _show_duplicates(console, groups)
@@ -131,15 +145,20 @@ class _Merging:
 
     @cached_property
     def _mentions(self) -> Mentions:
+        from amem_cli.editing.property_links import links_in_other_properties
+
         # Reading every note takes a while, so it is done once.
-        return self.workspace.links_in_other_properties()
+        return links_in_other_properties(self.workspace.ports)
 
     def merge(self, kept: NoteSummary, other: NoteSummary, *, or_fail: bool = False) -> str:
         """Merge two notes; returns a line about the result, or raises if asked to."""
+        from amem_cli.duplicates.merge import merge
+
+        ports = self.workspace.ports
+        # A merge before may have changed the note.
+        kept = ports.index.notes.summary(kept.path) or kept
         try:
-            merged = self.workspace.merge(
-                kept, other, mentions=self._mentions, dry_run=self.dry_run
-            )
+            merged = merge(ports, kept, other, mentions=self._mentions, dry_run=self.dry_run)
         except AmemError as error:
             if or_fail:
                 raise

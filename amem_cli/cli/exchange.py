@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from amem_cli.exchange.export_notes import Selection
     from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.memory.outcome import Outcome
-    from amem_cli.search.search import Filters
     from amem_cli.workspace.workspace import Workspace
 
 
@@ -72,13 +72,25 @@ def import_(
         amem import ~/old-vault --dry-run
         amem import ~/logseq --into logseq --no-wait
     """
+    from amem_cli.exchange.import_notes import import_notes
+    from amem_cli.exchange.open_source import open_source
+    from amem_cli.git.first_commits import FirstCommits
     from amem_cli.workspace.documents import outcome_document
 
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
-        report = workspace.import_(
-            source, kind, folder=into, unless_known=unless_known, dry_run=dry_run
-        )
+        first_commits = partial(FirstCommits, environment=workspace.environment)
+        opened = open_source(source, kind, workspace.root, first_commits)
+        with session.output.progress("importing") as progress, workspace.writing():
+            report = import_notes(
+                workspace.ports,
+                opened,
+                folder=into,
+                usual_folder=workspace.settings.notes_dir,
+                unless_known=unless_known,
+                dry_run=dry_run,
+                progress=progress,
+            )
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
             outcomes = session.evolved(workspace, report.paths, asked=True)
@@ -215,24 +227,31 @@ def export(
         amem export --output memories.jsonl
         amem export --format markdown --output ~/site --tag public
     """
-    selection = filters(tag, since, until, path, created)
+    from amem_cli.exchange.export_notes import Selection
+
+    selected = filters(tag, since, until, path, created)
     session = session_of(context)
-    # Plain markdown is often shared; JSON Lines are for reading back.
+    if private is None:
+        # Plain markdown is often shared; JSON Lines are for reading back.
+        private = form == "jsonl"
     with session.workspace() as workspace:
+        taken = Selection(workspace.ports, selected, private=private)
         if form == "markdown":
-            _export_markdown(session, workspace, output, selection, bool(private))
+            _export_markdown(session, workspace, output, taken)
         else:
-            _export_lines(session, workspace, output, selection, private is not False)
+            _export_lines(session, workspace, output, taken)
 
 
 def _export_lines(
-    session: Session, workspace: Workspace, output: Path | None, selection: Filters, private: bool
+    session: Session, workspace: Workspace, output: Path | None, taken: Selection
 ) -> None:
+    from amem_cli.exchange.export_notes import export_records
+
     is_note = output is not None and output.suffix.lower() == ".md"
     # amem would index the file, and the next export would contain this one.
     if output and is_note and output.resolve().is_relative_to(workspace.root):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
-    taken, records = workspace.export_records(selection, private=private)
+    records = export_records(workspace.ports, taken)
     report_left_out(session, taken.left_out)
     if output is not None:
         write_export(output, (f"{json.dumps(each, ensure_ascii=False)}\n" for each in records))
@@ -250,12 +269,15 @@ def _export_lines(
 
 
 def _export_markdown(
-    session: Session, workspace: Workspace, output: Path | None, selection: Filters, private: bool
+    session: Session, workspace: Workspace, output: Path | None, taken: Selection
 ) -> None:
+    from amem_cli.exchange.export_notes import ExportFolder, MarkdownExport
+
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
-    export = workspace.export_markdown(output, selection, private=private)
-    taken = export.selection
+    export = MarkdownExport(workspace.ports, taken, ExportFolder(output, vault=workspace.root))
+    with session.output.progress("exporting") as progress:
+        export.run(progress)
     report_left_out(session, taken.left_out)
     names = "written", "unchanged", "removed", "kept", "files"
     document = {

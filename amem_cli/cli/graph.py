@@ -309,7 +309,8 @@ def obsidian(
 
     session = session_of(context)
     with session.workspace() as workspace:
-        done = show_in_obsidian(workspace.root, None if remove else shown_in_obsidian(workspace))
+        shown = None if remove else shown_in_obsidian(workspace)
+        done = show_in_obsidian(workspace.root, shown)
     lines = [f"wrote {path}" for path in done.written]
     lines += [f"removed {path}" for path in done.removed]
     session.output.result(asdict(done), "\n".join(lines or ["nothing to change"]))

@@ -23,6 +23,7 @@ from amem_cli.errors import (
 )
 from amem_cli.exchange.places import SourceNames
 from amem_cli.exchange.source import SourceFolder, sha_of
+from amem_cli.graph.graph import of_link
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
@@ -146,7 +147,7 @@ class MarkdownExport:
         self._ports = ports
         self._folder = folder
         self.selection = selection
-        self._titles = {note.path: note.title for note in selection.notes}
+        self._notes = {note.path: note for note in selection.notes}
         self._names = selection.names
         self._others = SourceNames((), folder.vault.other_paths, relative_first=True)
         self._records = ports.index.link_history.records()
@@ -230,7 +231,7 @@ class MarkdownExport:
                 self._copy(other)
                 return None
         found = resolve(link.target, source, self._names)
-        if found is not None and found not in self._titles:
+        if found is not None and found not in self._notes:
             # The note is not exported, so only the words remain.
             name = link.target.rpartition("/")[2]
             # Other words for the note do not give its name away.
@@ -278,22 +279,17 @@ class MarkdownExport:
         for each in note.links:
             link = parse_link(each)
             to = resolve(link.target, path, self._names) if link else None
-            if link is None or to is None or to in (*linked, path) or to not in self._titles:
+            if link is None or to is None or to in (*linked, path) or to not in self._notes:
                 continue
             beside = relpath(to, dirname(path) or ".")
-            shown = link.display or self._titles[to]
-            lines.setdefault(to, f"- {markdown_link(shown, beside)}{_why(self._record(path, to))}")
+            shown = link.display or self._notes[to].title
+            why = _why(of_link(self._records, path, self._notes[to]))
+            lines.setdefault(to, f"- {markdown_link(shown, beside)}{why}")
         if not lines:
             return ""
         end = "\r\n" if "\r\n" in text else "\n"
         gap = "" if text.endswith(end * 2) or not text else end if text.endswith(end) else end * 2
         return gap + end.join([RELATED, "", *lines.values(), ""])
-
-    def _record(self, source: str, target: str) -> LinkRecord | None:
-        summary = self._ports.index.notes.summary(target)
-        # The journal names a note by its id, or by its path if it had none.
-        by_id = self._records.get((source, summary.id or "")) if summary else None
-        return by_id or self._records.get((source, target))
 
 
 def _note_link(link: WikiLink, source: str, target: str) -> str:
@@ -319,7 +315,7 @@ Written = Literal["written", "unchanged", "kept"]
 MANIFEST = ".amem-export.json"
 _MAX_MANIFEST = 64 * 1024 * 1024
 # How many files an export that was killed may not have remembered.
-_AT_ONCE = 100
+_AT_ONCE = 500
 
 
 class ExportFolder:

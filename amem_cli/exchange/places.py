@@ -5,7 +5,6 @@ Nothing that exists is overwritten.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from posixpath import dirname, normpath, relpath, splitext
@@ -25,7 +24,7 @@ from amem_cli.notes.names import (
     with_suffix,
 )
 from amem_cli.system.names import folded, is_for_windows
-from amem_cli.vault.folder import VaultFolder
+from amem_cli.vault.folder import VaultFolder, odd_name
 from amem_cli.vault.safe_write import sha256, write_failure
 
 # File systems allow 255 bytes; the rest is for temporary files and numbers.
@@ -33,8 +32,6 @@ MAX_COMPONENT_BYTES = 240
 MAX_PATH_BYTES = 800
 
 _ENDING = ".md"
-# Control characters, backslashes and lone surrogates: Windows, git or UTF-8 refuse them.
-_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 
 
 class FreePaths:
@@ -112,7 +109,7 @@ def _is_safe(name: str) -> bool:
     return (
         bool(name.strip())
         and not name.startswith(".")
-        and not _ODD.search(name)
+        and odd_name(name) is None
         and is_for_windows(name)
         and len(name.encode("utf-8")) <= MAX_COMPONENT_BYTES
     )

@@ -90,8 +90,8 @@ class ImportPlan:
         self._imports_by_sha: dict[str, list[Event]] = {}
         # The last import of a note counts.
         for event in ports.index.events.read():
-            origin = _origin(event)
-            if event.kind == "add" and all(origin.values()):
+            origin = _origin(event) if event.kind == "add" else {}
+            if origin and all(origin.values()):
                 self._imports[origin["source"], origin["key"]] = event
                 self._imports_by_sha.setdefault(origin["sha"], []).append(event)
         self.free = FreePaths(ports, usual_folder if folder is None else folder)

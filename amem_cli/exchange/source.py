@@ -142,7 +142,7 @@ class SourceFolder:
     def _walk(self, folder: str) -> Iterator[str]:
         try:
             with os.scandir(self.root / folder) as listing:
-                entries = list(listing)
+                entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
             if not folder:
                 raise SettingsError(f"cannot read {self.root}: {error.strerror}") from None

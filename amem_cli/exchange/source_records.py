@@ -345,20 +345,17 @@ def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
                 hint="Chroma writes such files from version 0.4 on.",
             )
         for collection, name in _read(db, _COLLECTIONS):
-            for number, item, added in _read(db, _ITEMS, collection):
-                fields = {
-                    key: next((value for value in values if value is not None), None)
-                    for key, *values in _read(db, _FIELDS, number)
-                }
-                content = fields.pop(_DOCUMENT, None) or fields.get("content")
-                record = {"id": item, **fields, "content": content}
-                place = f"{path.name}:{name or ''}"
-                try:
-                    note = amem_note(record, place, number)
-                except ValueError as error:
-                    problems.append(Problem(place, number, str(error)))
-                else:
-                    yield replace(note, created=note.created or moment_in(str(added)))
+            records = (_chroma_record(db, *item) for item in _read(db, _ITEMS, collection))
+            yield from _reported(amem_note, records, f"{path.name}:{name or ''}", problems)
+
+
+def _chroma_record(db: apsw.Connection, number: int, item: str, added: str) -> dict[str, Any]:
+    fields = {
+        key: next((value for value in values if value is not None), None)
+        for key, *values in _read(db, _FIELDS, number)
+    }
+    content = fields.pop(_DOCUMENT, None) or fields.get("content")
+    return {"id": item, "timestamp": added, **fields, "content": content}
 
 
 def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.markdown.links import is_attachment
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from amem_cli.index.records import LinkKind, NoteLink, NoteSummary
     from amem_cli.journal.events import LinkRecord
     from amem_cli.search.suggestions import OpenLink
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def build(
             if not is_attachment(link.target):
                 broken.add((source, link.target))
         elif target != source:
-            record = records.get((source, nodes[target].key)) or records.get((source, target))
+            record = of_link(records, source, nodes[target])
             edge = Edge(source, target, link.kind, "person")
             if link.kind == "property" and record is not None:
                 strength = record.strength if record.by == "machine" else None
@@ -124,6 +126,11 @@ def build(
                 )
             edges.setdefault((source, target, link.kind), edge)
     return Graph(nodes, tuple(edges[key] for key in sorted(edges)), tuple(sorted(broken)))
+
+
+def of_link(records: Mapping[tuple[str, str], T], source: str, target: NoteSummary) -> T | None:
+    """What is recorded of a link to a note: by its id, or by its path if it had none."""
+    return records.get((source, target.key)) or records.get((source, target.path))
 
 
 def with_suggestions(graph: Graph, links: Iterable[OpenLink]) -> Graph:

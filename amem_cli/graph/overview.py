@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from amem_cli.graph.clusters import Cluster, cluster_of, clusters
+from amem_cli.graph.graph import of_link
 from amem_cli.language.dates import parse_moment
 from amem_cli.notes.note import SUPERSEDING
 
@@ -105,10 +106,8 @@ def growth(graph: Graph, made: Mapping[tuple[str, str], str], now: datetime) -> 
     These are by the ids or paths of their notes; `now` has its time zone.
     """
     notes = graph.nodes
-    keys = {path: note.key for path, note in notes.items()}
     moments = {
-        edge: made.get((keys[edge.source], keys[edge.target]))
-        or made.get((keys[edge.source], edge.target), "")
+        edge: of_link(made, notes[edge.source].key, notes[edge.target]) or ""
         for edge in graph.edges
         if edge.kind == "property"
     }

@@ -6,20 +6,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from amem_cli.graph.graph import public, vault_graph
+from amem_cli.graph.graph import of_link, public, vault_graph
 from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
 from amem_cli.memory.learn import LinkFeedback, learned_thresholds
-from amem_cli.models.price import Price
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
+    from amem_cli.index.events import ModelTotals
     from amem_cli.index.memory_index import VaultPorts
+    from amem_cli.models.price import Price
 
 Span = Literal["month", "week"]
-SPANS: tuple[Span, ...] = ("month", "week")
-NO_PRICE = Price()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,8 @@ def link_days(graph: Graph, made: Mapping[tuple[str, str], str]) -> dict[tuple[s
     for (source, target), edges in pairs.items():
         by_person = any(edge.by == "person" for edge in edges)
         in_text = by_person and any(edge.kind == "wikilink" for edge in edges)
-        keys = graph.nodes[source].key, graph.nodes[target].key
-        recorded = "" if in_text else made.get(keys) or made.get((keys[0], target)) or ""
-        found[source, target] = _day(recorded) or max(days[source], days[target])
+        moment = None if in_text else of_link(made, graph.nodes[source].key, graph.nodes[target])
+        found[source, target] = _day(moment or "") or max(days[source], days[target])
     return found
 
 
@@ -122,21 +120,10 @@ def _day(moment: str) -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCost:
-    """All calls of one model, and their cost in the settings' currency, None if unknown.
+class ModelCost(NamedTuple):
+    """All calls of one model, and their cost in the settings' currency, None if unknown."""
 
-    Attributes:
-        reused_tokens: those of the prompts that the model or its server had read before.
-    """
-
-    model: str
-    notes: int
-    calls: int
-    prompt_tokens: int
-    answer_tokens: int
-    seconds: float
-    reused_tokens: int
+    use: ModelTotals
     cost: float | None
 
 
@@ -172,37 +159,22 @@ class Stats:
     growth: tuple[Period, ...] = ()
 
     @property
-    def orphan_rate(self) -> float:
-        """Share of notes without links."""
-        return self.orphans / self.notes if self.notes else 0.0
-
-    @property
-    def orphan_rate_without_amem(self) -> float:
-        return self.orphans_without_amem / self.notes if self.notes else 0.0
-
-    @property
     def cost(self) -> float | None:
         """The cost of all models; None if the price of one is not known."""
-        costs = [use.cost for use in self.models if use.cost is not None]
+        costs = [each.cost for each in self.models if each.cost is not None]
         return sum(costs, 0.0) if len(costs) == len(self.models) else None
 
     @property
-    def cost_per_note(self) -> float | None:
-        cost = self.cost
-        return None if cost is None or not self.processed else cost / self.processed
-
-    @property
-    def calls_per_note(self) -> float:
-        return self.model_calls / self.processed if self.processed else 0.0
-
-    @property
-    def tokens_per_note(self) -> float:
-        total = self.prompt_tokens + self.answer_tokens
-        return total / self.processed if self.processed else 0.0
-
-    @property
-    def seconds_per_note(self) -> float:
-        return self.model_seconds / self.processed if self.processed else 0.0
+    def rates(self) -> dict[str, float]:
+        """Averages of the notes that were processed, and the shares of notes without links."""
+        processed, notes = self.processed or 1, self.notes or 1
+        return {
+            "calls_per_note": self.model_calls / processed,
+            "tokens_per_note": (self.prompt_tokens + self.answer_tokens) / processed,
+            "seconds_per_note": self.model_seconds / processed,
+            "orphan_rate": self.orphans / notes,
+            "orphan_rate_without_amem": self.orphans_without_amem / notes,
+        }
 
 
 def stats(
@@ -210,7 +182,7 @@ def stats(
     *,
     learn: bool = True,
     minimum_strength: float = MINIMUM_STRENGTHS["usual"],
-    price: Price = NO_PRICE,
+    price: Price,
     by: Span = "month",
     private: bool = True,
 ) -> Stats:
@@ -250,7 +222,7 @@ def stats(
         ),
         orphans_without_amem=len(own.orphans()),
         models=tuple(
-            ModelCost(*use, cost=price.of(use.model, use.prompt_tokens, use.answer_tokens))
+            ModelCost(use, price.of(use.model, use.prompt_tokens, use.answer_tokens))
             for use in index.events.model_use()
         ),
         growth=tuple(growth(graph, index.link_history.first_made(), by)),

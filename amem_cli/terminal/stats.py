@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -32,10 +32,12 @@ def show_stats(
     currency: str = "",
 ) -> None:
     """Counts of the vault, its watcher, the cost of models, and how the vault grew."""
+    rates = stats.rates
+    per_note = (stats.cost or 0.0) / (stats.processed or 1)
     rows = (
         ("notes", f"{stats.notes}"),
         ("links", f"{stats.links} ({stats.machine_links} by amem, {stats.broken_links} broken)"),
-        ("orphans", _orphans(stats)),
+        ("orphans", _orphans(stats, rates)),
         ("tags", f"{stats.tags}"),
         ("pending", f"{stats.pending}"),
         ("watcher", watcher or "none (amem watch)"),
@@ -48,8 +50,8 @@ def show_stats(
         ),
         (
             "per note",
-            f"{stats.calls_per_note:.2f} calls, {stats.tokens_per_note:.0f} tokens,"
-            f" {stats.seconds_per_note:.1f} s{_cost(stats.cost_per_note, currency)}",
+            f"{rates['calls_per_note']:.2f} calls, {rates['tokens_per_note']:.0f} tokens,"
+            f" {rates['seconds_per_note']:.1f} s{_cost(per_note, currency)}",
         ),
         *(("", _model(each, currency)) for each in stats.models),
         *([("today", today)] if today else []),
@@ -68,11 +70,11 @@ def show_stats(
         console.print(line)
 
 
-def _orphans(stats: Stats) -> str:
-    with_amem = f"{stats.orphans} ({stats.orphan_rate:.0%} of the notes)"
+def _orphans(stats: Stats, rates: Mapping[str, float]) -> str:
+    with_amem = f"{stats.orphans} ({rates['orphan_rate']:.0%} of the notes)"
     if stats.orphans_without_amem == stats.orphans:
         return with_amem
-    before = f"{stats.orphans_without_amem} ({stats.orphan_rate_without_amem:.0%})"
+    before = f"{stats.orphans_without_amem} ({rates['orphan_rate_without_amem']:.0%})"
     return f"{with_amem}; {before} without amem's links"
 
 
@@ -80,8 +82,9 @@ def _cost(amount: float | None, currency: str) -> str:
     return f", cost {money(amount, currency)}" if amount else ""
 
 
-def _model(use: ModelCost, currency: str) -> str:
-    cost = ", no price set" if use.cost is None else _cost(use.cost, currency)
+def _model(of: ModelCost, currency: str) -> str:
+    use = of.use
+    cost = ", no price set" if of.cost is None else _cost(of.cost, currency)
     reused = f" ({use.reused_tokens / use.prompt_tokens:.0%} reused)" if use.reused_tokens else ""
     tokens = f"{use.prompt_tokens} tokens in{reused}, {use.answer_tokens} out"
     return f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s{cost}"

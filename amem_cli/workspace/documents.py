@@ -344,24 +344,21 @@ def graph_document(graph: Graph) -> dict[str, Any]:
 
 def forecast_document(forecast: Forecast | None) -> dict[str, Any] | None:
     """What a run over many notes will take; None if no model is asked."""
-    return None if forecast is None else asdict(forecast) | _rounded(forecast, cost=6, seconds=1)
+    if forecast is None:
+        return None
+    cost = None if forecast.cost is None else round(forecast.cost, 6)
+    return {**asdict(forecast), "cost": cost, "seconds": round(forecast.seconds, 1)}
 
 
 def stats_document(stats: Stats) -> dict[str, Any]:
     """Counts, with the averages by processed note."""
-    return asdict(stats) | _rounded(
-        stats,
-        calls_per_note=3,
-        tokens_per_note=1,
-        seconds_per_note=3,
-        cost=8,
-        cost_per_note=8,
-        orphan_rate=4,
-        orphan_rate_without_amem=4,
-    )
-
-
-def _rounded(whole: Any, **places: int) -> dict[str, float | None]:
-    """Numbers of a whole, by their names with the places that they are rounded to."""
-    numbers = {name: getattr(whole, name) for name in places}
-    return {name: None if n is None else round(n, places[name]) for name, n in numbers.items()}
+    digits = {"calls_per_note": 3, "tokens_per_note": 1, "seconds_per_note": 3}
+    cost = stats.cost
+    per_note = None if cost is None or not stats.processed else round(cost / stats.processed, 8)
+    return {
+        **asdict(stats),
+        "models": [{**each.use._asdict(), "cost": each.cost} for each in stats.models],
+        **{name: round(rate, digits.get(name, 4)) for name, rate in stats.rates.items()},
+        "cost": None if cost is None else round(cost, 8),
+        "cost_per_note": per_note,
+    }

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from amem_cli.errors import AmemError, NotFoundError
+from amem_cli.errors import NotFoundError
 from amem_cli.workspace.shared_vault import SharedVault
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from amem_cli.ask.ask import Answer
-    from amem_cli.duplicates.find import Duplicates
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.review import ReviewItem
     from amem_cli.errors import Problem
-    from amem_cli.exchange.export_notes import MarkdownExport, Selection
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.overview import Overview
     from amem_cli.graph.stats import Span, Stats
@@ -397,74 +393,6 @@ class Queries(SharedVault):
             if each.path not in hidden
             and not (each.proposal.link_change and each.proposal.link_change.target in hidden)
         ]
-
-    def duplicates(
-        self,
-        notes: Sequence[NoteSummary] = (),
-        *,
-        exact: bool = False,
-        threshold: float | None = None,
-    ) -> Duplicates:
-        """Groups of notes that hold the same text, or nearly.
-
-        Args:
-            notes: only groups with one of these; empty: all.
-            exact: leave near duplicates out; needs no encoder.
-            threshold: similarity from which notes are near duplicates; None is the usual one.
-        """
-        from amem_cli.duplicates.compare import THRESHOLD
-        from amem_cli.duplicates.find import find_duplicates
-
-        try:
-            if not exact:
-                self.embed_missing()
-        except AmemError as error:
-            self.notice(f"! only words are compared: {error.message}. {error.hint}")
-        duplicates = find_duplicates(
-            self.ports,
-            threshold=THRESHOLD if threshold is None else threshold,
-            exact_only=exact,
-            among=[note.path for note in notes],
-        )
-        if self.sees_private:
-            return duplicates
-        visible = [
-            replace(group, others=tuple(one for one in group.others if not one.note.private))
-            for group in duplicates.groups
-            if not group.kept.private
-        ]
-        return replace(duplicates, groups=tuple(group for group in visible if group.others))
-
-    def export_records(
-        self, filters: Filters | None = None, *, private: bool = True
-    ) -> tuple[Selection, Iterator[dict[str, Any]]]:
-        """Notes as the objects of JSON lines, read one by one; `private` as for `network`."""
-        from amem_cli.exchange.export_notes import export_records
-
-        selection = self._selection(filters, private=private)
-        return selection, export_records(self.ports, selection)
-
-    def export_markdown(
-        self, output: Path, filters: Filters | None = None, *, private: bool = False
-    ) -> MarkdownExport:
-        """Write notes into a folder as markdown.
-
-        Raises:
-            SettingsError: the folder cannot be written.
-        """
-        from amem_cli.exchange.export_notes import ExportFolder, MarkdownExport
-
-        selection = self._selection(filters, private=private)
-        export = MarkdownExport(self.ports, selection, ExportFolder(output, vault=self.root))
-        with self._connection.caller.progress("exporting") as progress:
-            export.run(progress)
-        return export
-
-    def _selection(self, filters: Filters | None, *, private: bool) -> Selection:
-        from amem_cli.exchange.export_notes import Selection
-
-        private = private and self.sees_private
-        return Selection(self.ports, self._visible(filters), private=private)
 
     def analyse(self, content: str) -> Metadata:
         """Keywords, tags and context for a text that is not a note, by the model or the analyzer.

@@ -5,24 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, NotFoundError, WriteConflict
 from amem_cli.workspace.undo_and_review import UndoAndReview
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from amem_cli.duplicates.compare import Duplicate
-    from amem_cli.duplicates.merge import Merged
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal
     from amem_cli.editing.edit_text import TextEdit
     from amem_cli.editing.move import Moved, OpenInEditor
-    from amem_cli.editing.property_links import Mentions
     from amem_cli.editing.tags import Retagged
-    from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import LinkRecord
     from amem_cli.memory.batch import EvolveBatch
@@ -359,68 +353,3 @@ class Workspace(UndoAndReview):
             caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch
-
-    def links_in_other_properties(self) -> Mentions:
-        """What `merge` has to know of links that the index does not hold; reads every note."""
-        from amem_cli.editing.property_links import links_in_other_properties
-
-        return links_in_other_properties(self.ports)
-
-    def merge(
-        self,
-        kept: NoteSummary,
-        other: NoteSummary,
-        *,
-        mentions: Mentions | None = None,
-        dry_run: bool = False,
-    ) -> Merged:
-        """Put into `kept` what `other` has beyond it, and move `other` to the trash.
-
-        Args:
-            mentions: one `links_in_other_properties` for many merges; None reads it now.
-
-        Raises:
-            UsageError, SettingsError: see `duplicates.merge.merge`; nothing was done.
-        """
-        from amem_cli.duplicates.merge import merge
-
-        # A merge before may have changed the note.
-        kept = self.index.notes.summary(kept.path) or kept
-        with self.writing():
-            return merge(self.ports, kept, other, mentions=mentions, dry_run=dry_run)
-
-    def import_(
-        self,
-        path: Path,
-        kind: str | None = None,
-        *,
-        folder: str | None = None,
-        unless_known: bool = False,
-        dry_run: bool = False,
-    ) -> ImportReport:
-        """Make a note of each note of a file or folder that the vault does not have.
-
-        Args:
-            kind: what the source is; None to find out.
-            folder: of the vault, for the notes; None is the usual one.
-
-        Raises:
-            UsageError: the folder is not in the vault, or the kind is unknown.
-            SettingsError: the source cannot be read, or the vault cannot be written.
-        """
-        from amem_cli.exchange.import_notes import import_notes
-        from amem_cli.exchange.open_source import open_source
-        from amem_cli.git.first_commits import FirstCommits
-
-        first_commits = partial(FirstCommits, environment=self.environment)
-        source = open_source(path, kind, self.root, first_commits)
-        with self._connection.caller.progress("importing") as progress, self.writing():
-            return import_notes(
-                self.ports,
-                source,
-                folder=folder,
-                usual_folder=self.settings.notes_dir,
-                unless_known=unless_known,
-                dry_run=dry_run,
-                progress=progress,
-            )

@@ -200,6 +200,20 @@ def test_a_linking_note_that_cannot_be_edited_is_told_and_left(tmp_path: Path) -
     assert done.left[0].startswith("Odd.md still links to “Other”: Odd.md:3:")
 
 
+def test_a_link_in_a_text_that_is_not_utf_8_is_redirected_and_no_other_byte_changes(
+    tmp_path: Path,
+) -> None:
+    ports = vault(tmp_path)
+    former = b"---\nid: l1\n---\ncaf\xe9, see [[Other]]\n"
+    (tmp_path / "Latin.md").write_bytes(former)
+    synchronise(ports)
+    done = merged(ports)
+    assert (done.left, done.redirected) == ((), ("Latin.md",))
+    assert (tmp_path / "Latin.md").read_bytes() == former.replace(b"Other", b"Kept")
+    undo(ports, done.event)
+    assert (tmp_path / "Latin.md").read_bytes() == former
+
+
 def test_a_link_in_the_kept_text_stays_and_is_told(tmp_path: Path) -> None:
     ports = vault(tmp_path, Kept="See [[Other]].\n")
     done = merged(ports)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from amem_cli.graph.canvas import grouped_layout
 from amem_cli.graph.clusters import clusters
+from amem_cli.graph.formats import grouped_layout
 from amem_cli.graph.graph import build, distances, neighbourhood, part
 from amem_cli.graph.overview import growth, overview
 from amem_cli.index.records import NoteLink, NoteSummary
@@ -143,7 +143,7 @@ def test_every_card_of_a_canvas_lies_in_the_frame_of_its_cluster() -> None:
     links = [(f"{n:03}.md", f"{n // 10 * 10:03}", "wikilink") for n in range(50)]
     graph = network(notes, links)
     found = clusters(graph)
-    cards, framed = grouped_layout(graph, found, "loose")
+    cards, framed = grouped_layout(graph, found)
     assert set(cards) == set(graph.nodes)
     for cluster in found:
         frame = framed[cluster.name]

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from amem_cli.graph.canvas import canvas_text
 from amem_cli.graph.clusters import Cluster, clusters
 from amem_cli.graph.formats import (
     MOST_CHARACTERS,
     MOST_LINKS,
+    canvas_text,
     dot_text,
     graphml_text,
     mermaid_text,
