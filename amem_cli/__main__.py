@@ -1,6 +1,9 @@
 """Starts the program: what `amem` and `python -m amem_cli` run."""
 
+import os
 import sys
+
+COMPLETING = ("complete_bash", "complete_zsh", "complete_fish")
 
 
 def main() -> None:
@@ -12,6 +15,11 @@ def main() -> None:
             from amem_cli.cli.completion import use_own_scripts
 
             use_own_scripts()
+        instruction = os.environ.get("_AMEM_COMPLETE", "")
+        if instruction in COMPLETING:
+            from amem_cli.cli.completion import complete
+
+            run(instead=lambda: complete(instruction))
         run()
     except KeyboardInterrupt:
         sys.exit(130)

@@ -333,15 +333,15 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
     return ahead + rest
 
 
-def run(arguments: Sequence[str] | None = None) -> None:
-    """Run one command line and end the process with its exit code."""
+def run(
+    arguments: Sequence[str] | None = None, *, instead: Callable[[], int] | None = None
+) -> None:
+    """Run one command line, or something `instead`, and end the process with its exit code."""
     if arguments is None:
         _use_utf8()
     _open_closed_streams()
-    if os.environ.get("_AMEM_COMPLETE") in ("complete_bash", "complete_zsh", "complete_fish"):
-        from amem_cli.cli.completion import complete
-
-        sys.exit(complete(os.environ["_AMEM_COMPLETE"]))
+    if instead is not None:
+        sys.exit(instead())
     end_on_signals()
     line = global_options_first(sys.argv[1:] if arguments is None else arguments)
     try:

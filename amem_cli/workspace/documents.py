@@ -346,8 +346,12 @@ def forecast_document(forecast: Forecast | None) -> dict[str, Any] | None:
     """What a run over many notes will take; None if no model is asked."""
     if forecast is None:
         return None
-    cost = None if forecast.cost is None else round(forecast.cost, 6)
-    return {**asdict(forecast), "cost": cost, "seconds": round(forecast.seconds, 1)}
+    cost, seconds = forecast.cost, forecast.seconds
+    return {
+        **asdict(forecast),
+        "cost": None if cost is None else round(cost, 6),
+        "seconds": None if seconds is None else round(seconds, 1),
+    }
 
 
 def stats_document(stats: Stats) -> dict[str, Any]:
