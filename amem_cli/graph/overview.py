@@ -15,7 +15,6 @@ from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
-    from amem_cli.index.memory_index import VaultPorts
 
 # Growth is that of the first of these spans (days) in which something was added.
 GROWTH_SPANS = (7, 30)
@@ -57,11 +56,6 @@ class Overview:
     missing: tuple[tuple[str, tuple[str, ...]], ...]
     disputes: tuple[Edge, ...]
     growth: Growth
-
-
-def vault_overview(ports: VaultPorts, graph: Graph) -> Overview:
-    """Hubs, clusters, orphans, broken links and growth of the vault's network."""
-    return overview(graph, growth(graph, ports.index.link_history.first_made(), ports.clock.now()))
 
 
 def overview(graph: Graph, growth: Growth) -> Overview:

@@ -319,9 +319,11 @@ class Queries(SharedVault):
 
     def overview(self, *, private: bool = True, suggested: bool = False) -> Overview:
         """Hubs, clusters, orphans, broken links and growth; arguments as for `network`."""
-        from amem_cli.graph.overview import vault_overview
+        from amem_cli.graph.overview import growth, overview
 
-        return vault_overview(self.ports, self.network(private=private, suggested=suggested))
+        network = self.network(private=private, suggested=suggested)
+        made, now = self.index.link_history.first_made(), self.ports.clock.now()
+        return overview(network, growth(network, made, now))
 
     def stats(self, *, by: Span = "month") -> Stats:
         """Counts of notes, links and pending work, growth `by` time, and what the model cost."""
