@@ -60,7 +60,7 @@ def test_the_editor_changes_what_it_has_open_and_amem_the_rest(amem: Program, se
         )
         for path in ("open.md", "Ice.md"):
             editor.save(path)
-    assert amem("index", "--check").code == 0
+        editor.until(lambda: amem("index", "--check").code == 0)
     assert amem("doctor").out.count("leads to no note") == 0
     # Both links are still amem's.
     by = {(each["source"], each["by"]) for each in made_links(sea)}
