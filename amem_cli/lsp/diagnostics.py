@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lsprotocol import types as lsp
 
-from amem_cli.doctor.one_note import PlacedFinding, note_findings
+from amem_cli.doctor.one_note import NoteChecks, PlacedFinding
 from amem_cli.lsp.editor import Document, Editor
 
 SOURCE = "amem"
@@ -12,7 +12,9 @@ SOURCE = "amem"
 
 def findings(editor: Editor, document: Document) -> list[PlacedFinding]:
     """What is wrong with a document, as it is in the editor."""
-    return note_findings(editor.vault.ports, document.path, document.text)
+    checks = NoteChecks(editor.vault.ports)
+    found = checks.findings(document.path, document.text)
+    return [*found, *checks.outdated(document.path, document.text)]
 
 
 def diagnostics(editor: Editor, uri: str) -> lsp.PublishDiagnosticsParams | None:
