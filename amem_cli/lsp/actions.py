@@ -10,7 +10,8 @@ from lsprotocol import types as lsp
 from amem_cli.doctor.one_note import PlacedFinding, similar_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.errors import NotFoundError, UsageError
-from amem_cli.lsp.action_names import (
+from amem_cli.lsp.diagnostics import diagnostic, findings
+from amem_cli.lsp.editor import (
     ACCEPT,
     EXTRACT,
     EXTRACT_KIND,
@@ -20,10 +21,10 @@ from amem_cli.lsp.action_names import (
     NEVER,
     ORGANISE,
     SOURCE_KIND,
+    Document,
+    Editor,
 )
-from amem_cli.lsp.diagnostics import diagnostic, findings
-from amem_cli.lsp.editor import Document, Editor
-from amem_cli.lsp.edits import document_edit, text_edits, workspace_edit
+from amem_cli.lsp.edits import document_edit, text_edits
 from amem_cli.markdown.links import format_link
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import shortest_target
@@ -83,9 +84,7 @@ def _fixes(editor: Editor, document: Document, start: int, end: int) -> Iterator
                 title=f"Link to [[{each.text}]]",
                 kind=FIX_KIND,
                 diagnostics=shown,
-                edit=workspace_edit(
-                    [document_edit(document, [edit])], by_document=editor.can_rename
-                ),
+                edit=lsp.WorkspaceEdit(document_changes=[document_edit(document, [edit])]),
             )
         if found.finding.fix is not None:
             title = f"Fix: {found.finding.message}"
@@ -129,7 +128,7 @@ def _link_in_editor(editor: Editor, document: Document, target: str) -> None:
     links = [*parse_note(document.path, raw, names).links, link]
     after = edit_header(raw, {names.links: links}, names).decode("utf-8")
     edit = document_edit(document, text_edits(document, after))
-    if not editor.apply(workspace_edit([edit], by_document=editor.can_rename), "Add a link"):
+    if not editor.apply(lsp.WorkspaceEdit(document_changes=[edit]), "Add a link"):
         raise UsageError("the editor did not make the change", hint="Nothing was linked.")
 
 
@@ -190,7 +189,7 @@ def extract(editor: Editor, uri: str, version: int | None, start: int, end: int)
     path = added.outcome.path
     link = format_link(shortest_target(path, names))
     edit = lsp.TextEdit(document.positions.range(begin, begin + len(kept)), link)
-    change = workspace_edit([document_edit(document, [edit])], by_document=editor.can_rename)
+    change = lsp.WorkspaceEdit(document_changes=[document_edit(document, [edit])])
     if not editor.apply(change, "Move the selection to a new note"):
         editor.vault.remove(_known(editor, path))
         raise UsageError("the editor did not make the change", hint=f"{path} is in the trash.")

@@ -39,22 +39,3 @@ def document_edit(document: Document, edits: Iterable[lsp.TextEdit]) -> lsp.Text
     """Edits of one document, which the editor refuses if it changed meanwhile."""
     where = lsp.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
     return lsp.TextDocumentEdit(where, list(edits))
-
-
-def workspace_edit(
-    changes: Iterable[lsp.TextDocumentEdit | lsp.RenameFile], *, by_document: bool = True
-) -> lsp.WorkspaceEdit:
-    """Edits of documents, and a renamed file.
-
-    Args:
-        by_document: the editor reads `documentChanges`; older ones know only `changes`.
-    """
-    changes = list(changes)
-    if by_document:
-        return lsp.WorkspaceEdit(document_changes=changes)
-    edits = [each for each in changes if isinstance(each, lsp.TextDocumentEdit)]
-    plain = {
-        each.text_document.uri: [edit for edit in each.edits if isinstance(edit, lsp.TextEdit)]
-        for each in edits
-    }
-    return lsp.WorkspaceEdit(changes=plain)

@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 from amem_cli.editing.move import OpenInEditor
 from amem_cli.errors import UsageError
 from amem_cli.lsp.editor import Document, Editor, note_uri
-from amem_cli.lsp.edits import document_edit, text_edits, workspace_edit
+from amem_cli.lsp.edits import document_edit, text_edits
 from amem_cli.markdown.being_typed import link_at
 from amem_cli.markdown.links import target_span
 from amem_cli.markdown.outline import headings
@@ -93,4 +93,4 @@ def _apply(editor: Editor, texts: Mapping[str, str], names: tuple[str, str] | No
         uri = note_uri(root, new)
         changes.append(lsp.RenameFile(editor.uri(old), uri))
     label = f"Rename to {_stem(names[1])}" if names else "Rename a note"
-    return editor.apply(workspace_edit(changes, by_document=editor.can_rename), label)
+    return editor.apply(lsp.WorkspaceEdit(document_changes=changes), label)
