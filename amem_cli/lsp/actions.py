@@ -1,4 +1,4 @@
-"""Code actions: quick fixes, suggested links, a new note from a selection, and organising."""
+"""What is wrong with a note, and code actions: fixes, suggested links, a note from a selection."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from amem_cli.doctor.one_note import PlacedFinding, similar_notes
+from amem_cli.doctor.one_note import NoteChecks, PlacedFinding, similar_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.errors import NotFoundError, UsageError
-from amem_cli.lsp.diagnostics import diagnostic, findings
 from amem_cli.lsp.editor import (
     ACCEPT,
     EXTRACT,
@@ -24,7 +23,7 @@ from amem_cli.lsp.editor import (
     Document,
     Editor,
 )
-from amem_cli.lsp.edits import document_edit, text_edits
+from amem_cli.lsp.rename import document_edit, text_edits
 from amem_cli.markdown.links import format_link
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import shortest_target
@@ -33,6 +32,38 @@ from amem_cli.notes.note import parse_note
 _LINKS_OFFERED = 5
 _REASON_CHARACTERS = 80
 _SAVE_FIRST = "Save the note first: amem writes its file, which the editor would overwrite."
+
+
+def findings(editor: Editor, document: Document) -> list[PlacedFinding]:
+    """What is wrong with a document, as it is in the editor."""
+    checks = NoteChecks(editor.vault.ports)
+    found = checks.findings(document.path, document.text)
+    return [*found, *checks.outdated(document.path, document.text)]
+
+
+def diagnostics(editor: Editor, uri: str) -> lsp.PublishDiagnosticsParams | None:
+    """The diagnostics of a document; None if it is no note of the vault."""
+    document = editor.document(uri)
+    if document is None:
+        return None
+    shown = [diagnostic(document, found) for found in findings(editor, document)]
+    return lsp.PublishDiagnosticsParams(uri, shown, document.version)
+
+
+def diagnostic(document: Document, found: PlacedFinding) -> lsp.Diagnostic:
+    """A finding as editors show it; an outdated link is struck through."""
+    finding = found.finding
+    is_notice = finding.severity == "notice"
+    return lsp.Diagnostic(
+        range=document.positions.range(found.start, found.end),
+        message=f"{finding.message}\n{finding.hint}".strip(),
+        severity=lsp.DiagnosticSeverity.Information
+        if is_notice
+        else lsp.DiagnosticSeverity.Warning,
+        code=finding.check,
+        source="amem",
+        tags=[lsp.DiagnosticTag.Deprecated] if found.outdated else None,
+    )
 
 
 def code_actions(editor: Editor, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:

@@ -301,7 +301,7 @@ class EditorServer:
         if uri not in editor.opened or not self._upkeep.has_begun:
             return
         checking = self._threads.submit(
-            self._result, lambda: _loaded("diagnostics.diagnostics")(editor, uri)
+            self._result, lambda: _loaded("actions.diagnostics")(editor, uri)
         )
 
         def send(done: Future[lsp.PublishDiagnosticsParams | None]) -> None:
