@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from amem_cli.doctor import folders, notes, records, settings, surroundings
 from amem_cli.doctor.finding import Check, Finding, apply_fixes, examine, from_problem
@@ -118,11 +117,9 @@ class Checkup:
 
     @cached_property
     def _index_look(self) -> IndexLook:
-        folder = Path(self._temporary.enter_context(TemporaryDirectory(prefix="amem-doctor-")))
-        journal = self._journal if self._is_own else JournalFolder(folder / "none", "nobody")
-
-        def open_ports(index: MemoryIndex) -> VaultPorts:
+        def open_ports(index: MemoryIndex, folder: Path) -> VaultPorts:
             self._temporary.callback(index.close)
+            journal = self._journal if self._is_own else JournalFolder(folder / "none", "nobody")
             return VaultPorts(
                 vault=self._vault,
                 index=index,
@@ -133,7 +130,7 @@ class Checkup:
             )
 
         index = self._state / "index.db" if self._is_own else None
-        return look_at_index(index, folder, open_ports)
+        return look_at_index(index, self._temporary, open_ports)
 
     @cached_property
     def _journal_look(self) -> records.JournalLook:

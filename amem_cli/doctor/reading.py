@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -102,26 +103,30 @@ def is_behind(differences: list[str]) -> bool:
 
 
 def look_at_index(
-    index: Path | None, folder: Path, open_ports: Callable[[MemoryIndex], VaultPorts]
+    index: Path | None,
+    temporary: contextlib.ExitStack,
+    open_ports: Callable[[MemoryIndex, Path], VaultPorts],
 ) -> IndexLook:
     """Compare an index with its vault.
 
     Args:
         index: None if the vault's own must not be read.
-        folder: an empty one for the copy; even reading a database writes files beside it.
+        temporary: keeps the copy; even reading a database writes files beside it.
+        open_ports: the vault over an index in a temporary folder.
     """
+    folder = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="amem-doctor-")))
     fault, differences = "", list[str]()
     ports = None
     try:
         if index is not None:
-            ports = open_ports(_copied(index, folder))
+            ports = open_ports(_copied(index, folder), folder)
             differences = check_index(ports)
     except IndexFault as error:
         fault = error.message
     if ports is None or fault or not is_behind(differences):
         if ports is not None:
             ports.index.close()
-        ports = open_ports(MemoryIndex(folder / "fresh.db"))
+        ports = open_ports(MemoryIndex(folder / "fresh.db"), folder)
     synchronise(ports, recording=False)
     return IndexLook(ports, fault, differences)
 
