@@ -6,13 +6,14 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from amem_cli.errors import NotFoundError, NoVault, SettingsError
+from amem_cli.errors import AmemError, NotFoundError, NoVault, SettingsError
 from amem_cli.system.files import move_over
 
 CONFIG_NAME = "config.toml"
@@ -236,39 +237,65 @@ def load_settings(
     user_file: Path,
     environment: Mapping[str, str],
     options: Mapping[str, Any] | None = None,
+    report: Callable[[str, str, AmemError], None] | None = None,
 ) -> tuple[Settings, dict[str, str]]:
     """The settings in force and, by dotted key, the layer that each comes from.
 
     Args:
         options: of a command, by field name; they go before all layers.
+        report: told of layer, key and what is wrong (no key: with the file; no layer: with all
+            together), unknown keys too; what is wrong is left out then. Without it, it is raised.
 
     Raises:
         SettingsError: a file is not TOML, or holds values that do not fit or contradict each other.
     """
     settings = Settings()
     origin = dict.fromkeys(setting_keys(), "built-in")
-    layers = {
-        "user": read_settings_file(user_file),
-        "vault": {} if vault_file is None else read_settings_file(vault_file),
-        "environment": _from_environment(environment),
-    }
     names = setting_keys()
+
+    def tried(layer: str, key: str, value_of: Callable[[], Any]) -> Any:
+        try:
+            return value_of()
+        except AmemError as error:
+            if report is None:
+                raise
+            report(layer, key, error)
+            return None
+
+    layers: dict[str, Mapping[str, Any]] = {}
+    for layer, file in (("user", user_file), ("vault", vault_file)):
+        layers[layer] = {}
+        if file is not None:
+            layers[layer] = tried(layer, "", partial(read_settings_file, file)) or {}
+    layers["environment"] = _environment_texts(environment)
     for layer, values in layers.items():
-        known = {key: value for key, value in values.items() if key in names}
-        checked = {key: checked_value(key, known[key], place=layer) for key in known}
-        if layer == "vault":
-            known = {
-                key: value
-                for key, value in checked.items()
-                if not (is_users_own(key) and value != _field(key).default)
-            }
-        settings = replace(settings, **{names[key]: checked[key] for key in known})
+        known = {}
+        for key, given in values.items():
+            if key not in names and report is None:
+                continue
+            value_of = partial(checked_value, key, given, place=layer if report is None else "")
+            if layer == "environment":
+                value_of = partial(parse_setting, key, given)
+            value = tried(layer, key, value_of)
+            is_left = layer == "vault" and key in names and is_users_own(key)
+            if value is not None and not (is_left and value != _field(key).default):
+                known[key] = value
+        settings = replace(settings, **{names[key]: value for key, value in known.items()})
         origin.update(dict.fromkeys(known, layer))
     options = options or {}
     settings = replace(settings, **options)
     origin.update({key_of(name): "option" for name in options})
     settings = _with_backend_of_named_model(settings, origin)
-    own = [getattr(settings, name) for name in names.values() if name.startswith("properties_")]
+    tried("", "", partial(_refuse_contradictions, settings))
+    return settings, origin
+
+
+def _refuse_contradictions(settings: Settings) -> None:
+    own = [
+        getattr(settings, name)
+        for name in setting_keys().values()
+        if name.startswith("properties_")
+    ]
     if len(set(own)) < len(own):
         raise SettingsError(
             "two of the properties have the same name", hint="Give each its own under [properties]."
@@ -279,7 +306,6 @@ def load_settings(
             f"new notes would go into {home} which exclude.folders leaves out",
             hint="Change notes_dir or exclude.folders.",
         )
-    return settings, origin
 
 
 def _with_backend_of_named_model(settings: Settings, origin: dict[str, str]) -> Settings:
@@ -323,12 +349,9 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     return flat
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        key: parse_setting(key, text)
-        for key, name in setting_keys().items()
-        if (text := environment.get(ENVIRONMENT_PREFIX + name.upper()))
-    }
+def _environment_texts(environment: Mapping[str, str]) -> dict[str, str]:
+    variables = {key: ENVIRONMENT_PREFIX + name.upper() for key, name in setting_keys().items()}
+    return {key: environment[name] for key, name in variables.items() if environment.get(name)}
 
 
 STATE_FOLDER = ".amem"

@@ -10,20 +10,13 @@ from pathlib import Path
 
 from amem_cli.doctor import folders, notes, records, settings, surroundings
 from amem_cli.doctor.finding import Check, Finding, apply_fixes, examine, from_problem
-from amem_cli.doctor.reading import (
-    JOURNAL,
-    ReadOnlyVault,
-    VaultFiles,
-    VaultSnapshot,
-    index_copy,
-    read_vault,
-)
-from amem_cli.errors import IndexFault, Problem
+from amem_cli.doctor.reading import IndexLook, ReadOnlyVault, VaultFiles, look_at_index
+from amem_cli.errors import Problem
 from amem_cli.git.first_commits import FirstCommits
 from amem_cli.index.file import delete_index
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import Progress
-from amem_cli.index.sync import synchronise
+from amem_cli.index.sync import check_index, synchronise
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
@@ -46,7 +39,7 @@ def check_up(
         findings = examine(checkup.checks(), progress=progress)
         return apply_fixes(findings) if fix else findings
     finally:
-        checkup.close()
+        checkup.end()
 
 
 class Checkup:
@@ -58,10 +51,11 @@ class Checkup:
         self._state = root / STATE_FOLDER
         self._user_file = user_config_folder(environment) / CONFIG_NAME
         self._workspace: Workspace | None = None
+        self._temporary = contextlib.ExitStack()
 
     def checks(self) -> list[Check]:
         """All checks, in the order in which their findings are shown and fixed."""
-        root, ports = self.root, self._open_ports
+        root = self.root
         user_state = user_state_folder(self._environment)
         checks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
             ("system", surroundings.sqlite_findings),
@@ -74,26 +68,24 @@ class Checkup:
             ("permissions", lambda: folders.user_findings(user_state, self._user_file)),
             ("index", self._index),
             ("leftovers", self._leftovers),
-            ("files", lambda: notes.file_findings(self._snapshot)),
-            ("conflicts", lambda: notes.conflict_findings(self._snapshot)),
-            ("names", lambda: notes.name_findings(self._snapshot)),
-            ("headers", lambda: notes.header_findings(self._snapshot)),
-            ("ids", lambda: notes.duplicate_findings(self._snapshot, ports)),
-            ("dates", lambda: notes.created_findings(self._snapshot, self._first_commits, ports)),
-            ("links", self._links),
-            ("journal", lambda: records.journal_findings(self._snapshot, self._state, ports)),
+            ("notes", lambda: self._notes.findings),
+            ("journal", self._journal_findings),
             ("review", self._review),
             ("models", self._encoder),
             ("models", self._language_model),
-            ("pending", self._pending),
+            ("pending", lambda: records.pending_findings(self._index_look.ports.index)),
             ("git", lambda: surroundings.git_findings(root)),
             ("place", lambda: surroundings.place_findings(root)),
             ("watching", lambda: surroundings.watch_findings(self._files.folders)),
         ]
         return [Check(name, partial(self._allowed_fixes, run)) for name, run in checks]
 
-    def close(self) -> None:
-        """Close what a fix opened."""
+    def end(self) -> None:
+        """Close all that was opened."""
+        self._close()
+        self._temporary.close()
+
+    def _close(self) -> None:
         if self._workspace is not None:
             self._workspace.close()
             self._workspace = None
@@ -120,25 +112,47 @@ class Checkup:
         return settings.read_settings(vault_file, self._user_file, self._environment)
 
     @cached_property
-    def _names(self) -> PropertyNames:
-        return PropertyNames.of(self._usable.settings)
-
-    @cached_property
     def _vault(self) -> ReadOnlyVault:
         return ReadOnlyVault(self.root, excluded=self._usable.settings.exclude_folders)
 
     @cached_property
-    def _snapshot(self) -> VaultSnapshot:
-        return read_vault(self._vault, self._journal if self._is_own else None, self._names)
+    def _index_look(self) -> IndexLook:
+        def open_ports(index: MemoryIndex, folder: Path) -> VaultPorts:
+            self._temporary.callback(index.close)
+            journal = self._journal if self._is_own else JournalFolder(folder / "none", "nobody")
+            return VaultPorts(
+                vault=self._vault,
+                index=index,
+                open_changes=lambda: ChangeStore(self._vault, journal),
+                journal=journal,
+                clock=SystemClock(),
+                names=PropertyNames.of(self._usable.settings),
+            )
+
+        index = self._state / "index.db" if self._is_own else None
+        return look_at_index(index, self._temporary, open_ports)
+
+    @cached_property
+    def _journal_look(self) -> records.JournalLook:
+        return records.look_at_journal(self._journal)
+
+    @cached_property
+    def _notes(self) -> notes.NotesLook:
+        return notes.look_at_notes(
+            self._index_look.ports,
+            self._open_ports,
+            self._files.holds,
+            FirstCommits(self.root, self._environment),
+            complete=self._is_own
+            and not any(
+                each.message.startswith(notes.UNREAD) for each in self._journal_look.problems
+            ),
+        )
 
     @cached_property
     def _journal(self) -> JournalFolder:
         # This machine's name matters for writing only.
-        return JournalFolder(self.root / JOURNAL, "nobody")
-
-    @cached_property
-    def _first_commits(self) -> FirstCommits:
-        return FirstCommits(self.root, self._environment)
+        return JournalFolder(self.root / records.JOURNAL, "nobody")
 
     @cached_property
     def _files(self) -> VaultFiles:
@@ -151,74 +165,44 @@ class Checkup:
         return self._workspace.ports
 
     def _update_index(self) -> str:
-        if records.index_differences(self._open_ports(), self._snapshot.unread):
+        if records.without_unread(check_index(self._open_ports()), self._notes.unread):
             return self._rebuild_index()
         return f"Updated the index: {self._open_ports().index.notes.count()} notes."
 
     def _rebuild_index(self) -> str:
-        self.close()
+        self._close()
         delete_index(self._state / "index.db")
         return f"Rebuilt the index: {self._open_ports().index.notes.count()} notes."
-
-    @contextlib.contextmanager
-    def _copied_ports(self) -> Iterator[VaultPorts | None]:
-        with index_copy(self._state / "index.db") as index:
-            yield (
-                None
-                if index is None
-                else VaultPorts(
-                    vault=self._vault,
-                    index=index,
-                    open_changes=lambda: ChangeStore(self._vault, self._journal),
-                    journal=self._journal,
-                    clock=SystemClock(),
-                    names=self._names,
-                )
-            )
 
     def _of_own(self, run: Callable[[Path, str], Iterable[Finding]]) -> Iterable[Finding]:
         return run(self.root, self._usable.settings.notes_dir) if self._is_own else ()
 
     def _encoder(self) -> Iterator[Finding]:
-        model = self._usable.settings.encoder_model
+        model, index = self._usable.settings.encoder_model, self._index_look.ports.index
         yield from settings.encoder_findings(model, self._environment)
-        yield from self._of_index(
-            lambda index: settings.change_of_encoder_findings(
-                index.vectors, model, self._environment
-            )
-        )
-        languages = vault_languages(self._vault, list(self._snapshot.notes))
+        yield from settings.change_of_encoder_findings(index.vectors, model, self._environment)
+        languages = vault_languages(self._vault, self._notes.paths)
         yield from settings.languages_finding(languages, self._usable.settings)
-
-    def _pending(self) -> Iterable[Finding]:
-        return self._of_index(records.pending_findings)
-
-    def _of_index(self, run: Callable[[MemoryIndex], Iterable[Finding]]) -> list[Finding]:
-        if not self._is_own:
-            return []
-        # An unusable index is a finding of its own.
-        with contextlib.suppress(IndexFault), self._copied_ports() as ports:
-            return [] if ports is None else list(run(ports.index))
-        return []
 
     def _language_model(self) -> Iterator[Finding]:
         return settings.language_model_findings(self._usable, self.root, self._environment)
-
-    def _links(self) -> Iterator[Finding]:
-        moves = self._snapshot.moves(None)
-        if self._is_own:
-            with contextlib.suppress(IndexFault), self._copied_ports() as ports:
-                moves = self._snapshot.moves(None if ports is None else ports.index)
-        return notes.link_findings(self._snapshot, self._files, moves, self._open_ports)
 
     def _index(self) -> Iterable[Finding]:
         if not self._is_own:
             return ()
         return records.index_findings(
-            self._copied_ports,
-            self._snapshot.unread,
+            self._index_look,
+            self._notes.unread,
             update=self._update_index,
             rebuild=self._rebuild_index,
+        )
+
+    def _journal_findings(self) -> Iterable[Finding]:
+        if not self._is_own:
+            return ()
+        index, complete = self._index_look.ports.index, self._notes.complete
+        return records.journal_findings(
+            self._journal_look, self.root / records.JOURNAL, index, complete=complete
         )
 
     def _leftovers(self) -> Iterator[Finding]:

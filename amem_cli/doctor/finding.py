@@ -24,7 +24,7 @@ class Finding:
         severity: a `notice` is worth knowing, but leaves the vault healthy.
         fix: repairs it and returns one line about what it did; None if that is not safe. Raises
             AmemError or OSError if it cannot.
-        check: name of the check, once it was made.
+        check: name of the check; if empty, the name of the `Check` that found it.
     """
 
     path: str
@@ -59,7 +59,9 @@ def examine(checks: Sequence[Check], *, progress: Progress | None = None) -> lis
     findings: list[Finding] = []
     for done, check in enumerate(checks, 1):
         try:
-            findings.extend(replace(found, check=check.name) for found in check.run())
+            findings.extend(
+                replace(found, check=found.check or check.name) for found in check.run()
+            )
         # A vault may be broken in unexpected ways; that must not stop the other checks.
         except Exception as error:
             hint = "Fix the other findings first, then run `amem doctor` again."

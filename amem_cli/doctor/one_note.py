@@ -1,16 +1,17 @@
-"""Checks one note as it is in an editor, quickly enough to do so while somebody types."""
+"""Checks one note, as it is in its file or in an editor, quickly enough for somebody who types."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from amem_cli.doctor.finding import Finding, from_problem
-from amem_cli.doctor.notes import follow_rename, give_new_id, remove_link
+from amem_cli.doctor.note_fixes import OpenPorts, follow_rename, give_new_id, remove_link
 from amem_cli.errors import HeaderRefused, UnsafePath
 from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.records import with_key
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.being_typed import all_links
@@ -28,8 +29,10 @@ from amem_cli.notes.names import (
 from amem_cli.notes.note import Note, body_place, parse_note
 from amem_cli.search.search import supersessions
 
+# Least likeness of a suggested name.
 _LIKENESS = 0.7
 _OFFERED = 3
+_TEMPLATE_MESSAGE = "the header is a template's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,9 @@ class PlacedFinding:
         start, end: a slice of the text.
         outdated: what is there was right once; it leads to a note that another one replaces.
         replacements: of which each would put it right.
-        missing: the target of a link that leads nowhere; else empty.
+        missing: the target of a person's link that leads nowhere; else empty.
+        gone: amem's link, if its note is gone.
+        same: paths of the notes that have one id, if nobody knows whose it is.
     """
 
     finding: Finding
@@ -59,24 +64,8 @@ class PlacedFinding:
     outdated: bool = False
     replacements: tuple[Replacement, ...] = ()
     missing: str = ""
-
-
-def note_findings(ports: VaultPorts, path: str, text: str) -> list[PlacedFinding]:
-    """What is wrong with one note.
-
-    Args:
-        text: the whole note as it is now, saved or not.
-
-    Returns:
-        Findings as `amem doctor` has them, in its order of checks.
-    """
-    body = body_place(text)
-    raw = text.encode("utf-8", "replace")
-    note = parse_note(path, raw, ports.names)
-    found = [*_conflicts(path, text), *_header(note, text)]
-    found += _ids(ports, note, text, raw)
-    links = all_links(text, body)
-    return [*found, *_broken(ports, note, text, links, body), *_outdated(ports, path, text, links)]
+    gone: LinkRecord | None = None
+    same: tuple[str, ...] = ()
 
 
 def similar_notes(ports: VaultPorts, found: PlacedFinding) -> list[Replacement]:
@@ -90,6 +79,159 @@ def similar_notes(ports: VaultPorts, found: PlacedFinding) -> list[Replacement]:
         Replacement(found.start, found.end, shortest_target(names[key], ports.index.names))
         for key in near
     ]
+
+
+class NoteChecks:
+    """What is wrong with single notes of a vault.
+
+    Args:
+        ports: the vault as it is looked at.
+        open_ports: the vault for repairs; `ports` themselves if None.
+        holds: whether a link's target is another file of the vault.
+    """
+
+    def __init__(
+        self,
+        ports: VaultPorts,
+        open_ports: OpenPorts | None = None,
+        holds: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._ports = ports
+        self._open_ports = open_ports or (lambda: ports)
+        self._holds = holds or self._exists
+
+    def findings(self, path: str, text: str) -> Iterator[PlacedFinding]:
+        """What is wrong with a note, in the order of `amem doctor`'s checks.
+
+        Args:
+            text: the whole note as it is now, saved or not.
+        """
+        raw = text.encode("utf-8", "replace")
+        note = parse_note(path, raw, self._ports.names)
+        yield from _conflicts(path, text)
+        yield from _header(note, text)
+        yield from self._ids(note, text, raw)
+        yield from self._links(note, text)
+
+    def outdated(self, path: str, text: str) -> Iterator[PlacedFinding]:
+        """Links to notes that others replace."""
+        ports, links = self._ports, all_links(text, body_place(text))
+        leads = {link: resolve(link.target, path, ports.index.names) for link in links}
+        targets = {target for link, target in leads.items() if link.target and target} - {path}
+        known = supersessions(ports.index, sorted(targets)) if targets else {}
+        for link, target in leads.items():
+            newer = known[target].superseded_by if target in known else ()
+            # The note that replaces the older one has to name it.
+            if not newer or any(each.path == path for each in newer):
+                continue
+            names = " and ".join(f"“{each.title}”" for each in newer)
+            message = f"the note of the link [[{link.target}]] is superseded by {names}"
+            hint = "Link to the newer note, if that is meant."
+            finding = Finding(path, message, hint, severity="notice", check="superseded")
+            start, end = target_span(text, link)
+            replacements = tuple(
+                Replacement(start, end, shortest_target(each.path, ports.index.names))
+                for each in newer
+            )
+            yield PlacedFinding(finding, start, end, outdated=True, replacements=replacements)
+
+    def _ids(self, note: Note, text: str, raw: bytes) -> Iterator[PlacedFinding]:
+        if note.id is None:
+            return
+        same = [each for each in self._ports.index.notes.find(note.id) if each.id == note.id]
+        paths = sorted({note.path, *(each.path for each in same)})
+        others = [path for path in paths if path != note.path]
+        if not others:
+            return
+        known = {event.path for event in self._ports.index.events.read(note.id)} & {*paths}
+        line = _line(text, property_line(raw, self._ports.names.id))
+        if len(known) != 1:
+            why = f"the journal {'names more than one' if known else 'knows none'} of them"
+            message = f"has the id {note.id}, and so has {', '.join(others)}; {why}"
+            hint = f"Remove the line `{self._ports.names.id}:` from the note that is the copy."
+            finding = Finding(note.path, message, hint, check="ids")
+            yield PlacedFinding(finding, *line, same=tuple(paths))
+        elif note.path not in known:
+            (original,) = known
+            message = f"has the id {note.id}, which belongs to {original} according to the journal"
+            hint = "If it is a copy, remove this line; amem then gives the note a new id."
+            fix = partial(give_new_id, self._open_ports, note.path, note.id, original)
+            yield PlacedFinding(Finding(note.path, message, hint, fix=fix, check="ids"), *line)
+
+    def _links(self, note: Note, text: str) -> Iterator[PlacedFinding]:
+        index, body = self._ports.index, body_place(text)
+        records: dict[str, LinkRecord] = {}
+        if note.refused is None:
+            owned = provenance(index.events.read(note.id or note.path)).links.values()
+            records = {each.text: each for each in owned if each.by == "machine"}
+        links = all_links(text, body)
+        leads = {link: resolve(link.target, note.path, index.names) for link in links}
+        reached = {note.path, *leads.values()}
+        for link, target in leads.items():
+            # amem's own links stand in the properties.
+            record = records.get(text[link.start : link.end]) if link.start < body else None
+            now = self._place_of(record) if record is not None else ""
+            if target is None and link.target and not is_attachment(link.target):
+                if not self._holds(link.target):
+                    yield self._broken(note.path, link, target_span(text, link), record)
+            elif record is not None and target is not None and now and now not in reached:
+                message = f"amem's link {record.text} leads to {target}; its note is now {now}"
+                place = target_span(text, link)
+                yield self._to_rewrite(note.path, message, record, now, place)
+
+    def _broken(
+        self, path: str, link: WikiLink, place: tuple[int, int], record: LinkRecord | None
+    ) -> PlacedFinding:
+        """A link that leads to no note."""
+        former = resolve(link.target, path, self._former) if record is None else record.path
+        now = (record and self._place_of(record)) or self._moves.get(former or "")
+        if now is not None and self._ports.index.notes.summary(now) is not None:
+            message = f"the note of the link [[{link.target}]] was moved and is now {now}"
+            if record is not None:
+                return self._to_rewrite(path, message, record, now, place)
+            target = shortest_target(now, self._ports.index.names)
+            hint = f"The link is yours: write [[{target}]]."
+            replacements = (Replacement(*place, target),)
+            finding = Finding(path, message, hint, check="links")
+            return PlacedFinding(finding, *place, replacements=replacements)
+        if record is None:
+            message = f"the link [[{link.target}]] leads to no note"
+            finding = Finding(path, message, "Correct the link, or write the note.", check="links")
+            return PlacedFinding(finding, *place, missing=link.target)
+        message = f"amem's link [[{link.target}]] leads to no note; the note is gone"
+        fix = partial(remove_link, self._open_ports, path, record.text, record.target)
+        hint = "Remove the link, or bring the note back."
+        finding = Finding(path, message, hint, fix=fix, check="links")
+        return PlacedFinding(finding, *place, gone=record)
+
+    def _to_rewrite(
+        self, path: str, message: str, record: LinkRecord, now: str, place: tuple[int, int]
+    ) -> PlacedFinding:
+        # With one id on two notes, nobody can tell which of them the link means.
+        same = with_key(self._ports.index.notes.find(record.target), record.target)
+        fix = partial(follow_rename, self._open_ports, path, record.text, now)
+        hint = "amem's link can be rewritten: amem doctor --fix"
+        finding = Finding(path, message, hint, fix=fix if len(same) < 2 else None, check="links")
+        return PlacedFinding(finding, *place)
+
+    def _place_of(self, record: LinkRecord) -> str:
+        """Where the note of a link is now; empty if it is gone."""
+        same = with_key(self._ports.index.notes.find(record.target), record.target)
+        return same[0].path if same else ""
+
+    @cached_property
+    def _moves(self) -> Mapping[str, str]:
+        return self._ports.index.files.moves()
+
+    @cached_property
+    def _former(self) -> NameTable:
+        return NameTable((path, (), "") for path in self._moves)
+
+    def _exists(self, target: str) -> bool:
+        try:
+            return self._ports.vault.exists(target.lstrip("/"))
+        except UnsafePath:
+            return False
 
 
 def _line(text: str, number: int) -> tuple[int, int]:
@@ -121,32 +263,14 @@ def _header(note: Note, text: str) -> Iterator[PlacedFinding]:
         return
     for problem in (*([note.refused] if note.refused else ()), *note.problems):
         finding = replace(from_problem(problem), check="headers")
+        # A template is as it should be, wherever the user keeps it.
+        if problem.message == _TEMPLATE_MESSAGE:
+            finding = replace(finding, severity="notice")
         yield PlacedFinding(finding, *_line(text, problem.line or 1))
 
 
-def _ids(ports: VaultPorts, note: Note, text: str, raw: bytes) -> Iterator[PlacedFinding]:
-    if note.id is None:
-        return
-    same = [each.path for each in ports.index.notes.find(note.id) if each.id == note.id]
-    others = [path for path in same if path != note.path]
-    if not others:
-        return
-    paths = [*others, note.path]
-    known = {event.path for event in ports.index.events.read(note.id)}.intersection(paths)
-    line = _line(text, _property_line(raw, ports.names.id))
-    if len(known) == 1 and note.path not in known:
-        (original,) = known
-        message = f"has the id {note.id}, which belongs to {original} according to the journal"
-        hint = "If it is a copy, remove this line; amem then gives the note a new id."
-        fix = partial(give_new_id, lambda: ports, note.path, note.id, original)
-        yield PlacedFinding(Finding(note.path, message, hint, fix=fix, check="ids"), *line)
-    elif len(known) != 1:
-        message = f"has the id {note.id}, and so has {', '.join(others)}"
-        hint = f"Remove the line `{ports.names.id}:` from the note that is the copy."
-        yield PlacedFinding(Finding(note.path, message, hint, check="ids"), *line)
-
-
-def _property_line(raw: bytes, name: str) -> int:
+def property_line(raw: bytes, name: str) -> int:
+    """The 1-based line of a property; 0 if it is unknown."""
     try:
         fences = find_fences(raw)
         header = read_header(raw, fences) if fences else None
@@ -154,90 +278,3 @@ def _property_line(raw: bytes, name: str) -> int:
         return 0
     entry = header.entry(name) if header else None
     return header.line(entry.start) if header and entry else 0
-
-
-def _broken(
-    ports: VaultPorts, note: Note, text: str, links: list[WikiLink], body: int
-) -> Iterator[PlacedFinding]:
-    moves: NameTable | None = None
-    records: dict[str, LinkRecord] = {}
-    for link in links:
-        if not link.target or is_attachment(link.target) or _leads(ports, link, note.path):
-            continue
-        start, end = target_span(text, link)
-        if moves is None:
-            moves = NameTable((former, (), "") for former in ports.index.files.moves())
-            owned = provenance(ports.index.events.read(note.id or note.path))
-            records = {each.text: each for each in owned.links.values() if each.by == "machine"}
-        # amem's own links stand in the properties.
-        record = records.get(text[link.start : link.end]) if link.start < body else None
-        former = resolve(link.target, note.path, moves) if record is None else record.path
-        now = ports.index.files.moves().get(former or "")
-        if now is None or ports.index.notes.summary(now) is None:
-            yield _missing(ports, note.path, link, (start, end), record)
-            continue
-        message = f"the note of the link [[{link.target}]] was moved and is now {now}"
-        target = shortest_target(now, ports.index.names)
-        if record is None:
-            finding = Finding(note.path, message, f"Write [[{target}]].", check="links")
-            yield PlacedFinding(
-                finding, start, end, replacements=(Replacement(start, end, target),)
-            )
-        else:
-            fix = partial(follow_rename, lambda: ports, note.path, record.text, now)
-            hint = "amem's link can be rewritten."
-            yield PlacedFinding(
-                Finding(note.path, message, hint, fix=fix, check="links"), start, end
-            )
-
-
-def _missing(
-    ports: VaultPorts, path: str, link: WikiLink, place: tuple[int, int], record: LinkRecord | None
-) -> PlacedFinding:
-    """A link to a note that is not there."""
-    if record is None:
-        message = f"the link [[{link.target}]] leads to no note"
-        finding = Finding(path, message, "Correct the link, or write the note.", check="links")
-        return PlacedFinding(finding, *place, missing=link.target)
-    message = f"amem's link [[{link.target}]] leads to no note; the note is gone"
-    fix = partial(remove_link, lambda: ports, path, record.text, record.target)
-    hint = "Remove the link, or bring the note back."
-    return PlacedFinding(Finding(path, message, hint, fix=fix, check="links"), *place)
-
-
-def _leads(ports: VaultPorts, link: WikiLink, source: str) -> bool:
-    """Whether a link leads to a note, or to another file that is there."""
-    if resolve(link.target, source, ports.index.names) is not None:
-        return True
-    try:
-        return ports.vault.exists(link.target.lstrip("/"))
-    except UnsafePath:
-        return False
-
-
-def _outdated(
-    ports: VaultPorts, path: str, text: str, links: list[WikiLink]
-) -> Iterator[PlacedFinding]:
-    leads = {link: resolve(link.target, path, ports.index.names) for link in links if link.target}
-    targets = {target for target in leads.values() if target is not None} - {path}
-    if not targets:
-        return
-    known = supersessions(ports.index, sorted(targets))
-    for link, target in leads.items():
-        newer = known[target].superseded_by if target in known else ()
-        # The note that replaces the older one has to name it.
-        if not newer or any(each.path == path for each in newer):
-            continue
-        names = " and ".join(f"“{each.title}”" for each in newer)
-        start, end = target_span(text, link)
-        finding = Finding(
-            path,
-            f"the note of the link [[{link.target}]] is superseded by {names}",
-            "Link to the newer note, if that is meant.",
-            severity="notice",
-            check="superseded",
-        )
-        replacements = tuple(
-            Replacement(start, end, shortest_target(each.path, ports.index.names)) for each in newer
-        )
-        yield PlacedFinding(finding, start, end, outdated=True, replacements=replacements)

@@ -9,27 +9,23 @@ import contextlib
 import json
 import re
 import socket
-import threading
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from amem_cli.doctor.finding import Finding, from_error
-from amem_cli.errors import AmemError, EncoderError, ModelError, SettingsError
+from amem_cli.errors import AmemError, EncoderError, ModelError
 from amem_cli.models.open import open_model, server_url
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.settings import (
     CONFIG_NAME,
     ENVIRONMENT_PREFIX,
     Settings,
-    checked_value,
     load_settings,
-    parse_setting,
-    read_settings_file,
     setting_keys,
 )
 
@@ -66,55 +62,26 @@ def read_settings(
     Args:
         vault_file: None if the vault's own must not be read.
     """
+    files = {"user": (user_file, str(user_file)), "vault": (vault_file, f".amem/{CONFIG_NAME}")}
     findings: list[Finding] = []
-    settings = Settings()
-    origin = dict.fromkeys(setting_keys(), "built-in")
-    layers = {"user": _file_values(user_file, str(user_file), findings)}
-    if vault_file is not None:
-        layers["vault"] = _file_values(vault_file, f".amem/{CONFIG_NAME}", findings)
-    layers["environment"] = _environment_values(environment, findings)
-    for layer, values in layers.items():
-        settings = replace(settings, **{setting_keys()[key]: values[key] for key in values})
-        origin.update(dict.fromkeys(values, layer))
-    if not findings:
-        try:
-            # Valid one by one, settings may still contradict each other.
-            settings, origin = load_settings(vault_file, user_file, environment)
-        except SettingsError as error:
-            findings.append(from_error(error))
+
+    def report(layer: str, key: str, error: AmemError) -> None:
+        file, shown = files.get(layer, (None, ""))
+        message, hint, line = error.message, error.hint, 0
+        if file is not None and key:
+            hint = hint or "Correct the value, or remove the line to use the default."
+            line = _line_of(file, key)
+        elif file is not None:
+            hint = "Correct the file; until then none of its settings is used."
+            found = _LINE.search(message)
+            line = int(found[1]) if found else 0
+        elif key:
+            message = f"the variable {ENVIRONMENT_PREFIX}{setting_keys()[key].upper()}: {message}"
+            hint = hint or "Unset or correct it."
+        findings.append(Finding(shown, message, hint, line))
+
+    settings, origin = load_settings(vault_file, user_file, environment, report=report)
     return UsableSettings(settings, origin, tuple(findings), not findings)
-
-
-def _file_values(path: Path, shown: str, findings: list[Finding]) -> dict[str, Any]:
-    try:
-        values = read_settings_file(path)
-    except SettingsError as error:
-        line = _LINE.search(error.message)
-        hint = "Correct the file; until then none of its settings is used."
-        number = int(line[1]) if line else 0
-        findings.append(Finding(shown, error.message, hint, number))
-        return {}
-    usable = {}
-    for key, value in values.items():
-        try:
-            usable[key] = checked_value(key, value)
-        except AmemError as error:
-            hint = error.hint or "Correct the value, or remove the line to use the default."
-            findings.append(Finding(shown, error.message, hint, _line_of(path, key)))
-    return usable
-
-
-def _environment_values(environment: Mapping[str, str], findings: list[Finding]) -> dict[str, Any]:
-    usable = {}
-    for key, name in setting_keys().items():
-        variable = ENVIRONMENT_PREFIX + name.upper()
-        try:
-            if text := environment.get(variable):
-                usable[key] = parse_setting(key, text)
-        except AmemError as error:
-            message = f"the variable {variable}: {error.message}"
-            findings.append(Finding("", message, error.hint or "Unset or correct it."))
-    return usable
 
 
 def _line_of(path: Path, key: str) -> int:
@@ -296,24 +263,17 @@ def _unused_library_findings() -> Iterator[Finding]:
 
 
 def _unreachable(url: str) -> str:
-    """Why no connection can be made, within two seconds in all; empty if one can."""
+    """Why no connection can be made; empty if one can."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     is_local = host in ("localhost", "::1") or host.startswith("127.")
     if urllib.request.getproxies() and not is_local:
         return ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    faults: list[str] = []
-
-    def connect() -> None:
-        try:
-            socket.create_connection((host, port), timeout=SERVER_SECONDS).close()
-            faults.append("")
-        except OSError as error:
-            faults.append(error.strerror or str(error))
-
-    # A name lookup has no timeout, so the thread is abandoned when the time is up.
-    worker = threading.Thread(target=connect, name="amem-doctor", daemon=True)
-    worker.start()
-    worker.join(SERVER_SECONDS)
-    return faults[0] if faults else f"no answer within {SERVER_SECONDS:.0f} s"
+    try:
+        socket.create_connection((host, port), timeout=SERVER_SECONDS).close()
+    except TimeoutError:
+        return f"no answer within {SERVER_SECONDS:.0f} s"
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

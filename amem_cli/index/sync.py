@@ -54,6 +54,7 @@ def synchronise(
     *,
     within: Collection[str] | None = None,
     keep_missing: Container[str] | None = None,
+    recording: bool = True,
     progress: Progress | None = None,
 ) -> SyncReport:
     """Read what changed since the last time; files with unchanged times are not opened.
@@ -63,6 +64,7 @@ def synchronise(
         keep_missing: paths of notes that stay in the index if they are missing, because they may
             come back in a moment; they are still recognised under another path. None for
             `ports.keep_missing`.
+        recording: also record in the journal what a person edited of the machine's values.
 
     Raises:
         IndexFault: the index cannot be written.
@@ -126,7 +128,8 @@ def synchronise(
     if moved or swapped:
         with ports.index.changing():
             ports.index.files.remember_moves(moved)
-    _record_hand_edits(ports, [*changed, *(new for _, new in moved)], problems)
+    if recording:
+        _record_hand_edits(ports, [*changed, *(new for _, new in moved)], problems)
     return SyncReport(
         added=tuple(added),
         changed=tuple(changed),

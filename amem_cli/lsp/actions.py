@@ -1,4 +1,4 @@
-"""Code actions: quick fixes, suggested links, a new note from a selection, and organising."""
+"""What is wrong with a note, and code actions: fixes, suggested links, a note from a selection."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from amem_cli.doctor.one_note import PlacedFinding, similar_notes
+from amem_cli.doctor.one_note import NoteChecks, PlacedFinding, similar_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.errors import NotFoundError, UsageError
-from amem_cli.lsp.action_names import (
+from amem_cli.lsp.editor import (
     ACCEPT,
     EXTRACT,
     EXTRACT_KIND,
@@ -20,10 +20,10 @@ from amem_cli.lsp.action_names import (
     NEVER,
     ORGANISE,
     SOURCE_KIND,
+    Document,
+    Editor,
 )
-from amem_cli.lsp.diagnostics import diagnostic, findings
-from amem_cli.lsp.editor import Document, Editor
-from amem_cli.lsp.edits import document_edit, text_edits, workspace_edit
+from amem_cli.lsp.rename import document_edit, text_edits
 from amem_cli.markdown.links import format_link
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import shortest_target
@@ -32,6 +32,38 @@ from amem_cli.notes.note import parse_note
 _LINKS_OFFERED = 5
 _REASON_CHARACTERS = 80
 _SAVE_FIRST = "Save the note first: amem writes its file, which the editor would overwrite."
+
+
+def findings(editor: Editor, document: Document) -> list[PlacedFinding]:
+    """What is wrong with a document, as it is in the editor."""
+    checks = NoteChecks(editor.vault.ports)
+    found = checks.findings(document.path, document.text)
+    return [*found, *checks.outdated(document.path, document.text)]
+
+
+def diagnostics(editor: Editor, uri: str) -> lsp.PublishDiagnosticsParams | None:
+    """The diagnostics of a document; None if it is no note of the vault."""
+    document = editor.document(uri)
+    if document is None:
+        return None
+    shown = [diagnostic(document, found) for found in findings(editor, document)]
+    return lsp.PublishDiagnosticsParams(uri, shown, document.version)
+
+
+def diagnostic(document: Document, found: PlacedFinding) -> lsp.Diagnostic:
+    """A finding as editors show it; an outdated link is struck through."""
+    finding = found.finding
+    is_notice = finding.severity == "notice"
+    return lsp.Diagnostic(
+        range=document.positions.range(found.start, found.end),
+        message=f"{finding.message}\n{finding.hint}".strip(),
+        severity=lsp.DiagnosticSeverity.Information
+        if is_notice
+        else lsp.DiagnosticSeverity.Warning,
+        code=finding.check,
+        source="amem",
+        tags=[lsp.DiagnosticTag.Deprecated] if found.outdated else None,
+    )
 
 
 def code_actions(editor: Editor, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -83,9 +115,7 @@ def _fixes(editor: Editor, document: Document, start: int, end: int) -> Iterator
                 title=f"Link to [[{each.text}]]",
                 kind=FIX_KIND,
                 diagnostics=shown,
-                edit=workspace_edit(
-                    [document_edit(document, [edit])], by_document=editor.can_rename
-                ),
+                edit=lsp.WorkspaceEdit(document_changes=[document_edit(document, [edit])]),
             )
         if found.finding.fix is not None:
             title = f"Fix: {found.finding.message}"
@@ -129,7 +159,7 @@ def _link_in_editor(editor: Editor, document: Document, target: str) -> None:
     links = [*parse_note(document.path, raw, names).links, link]
     after = edit_header(raw, {names.links: links}, names).decode("utf-8")
     edit = document_edit(document, text_edits(document, after))
-    if not editor.apply(workspace_edit([edit], by_document=editor.can_rename), "Add a link"):
+    if not editor.apply(lsp.WorkspaceEdit(document_changes=[edit]), "Add a link"):
         raise UsageError("the editor did not make the change", hint="Nothing was linked.")
 
 
@@ -190,7 +220,7 @@ def extract(editor: Editor, uri: str, version: int | None, start: int, end: int)
     path = added.outcome.path
     link = format_link(shortest_target(path, names))
     edit = lsp.TextEdit(document.positions.range(begin, begin + len(kept)), link)
-    change = workspace_edit([document_edit(document, [edit])], by_document=editor.can_rename)
+    change = lsp.WorkspaceEdit(document_changes=[document_edit(document, [edit])])
     if not editor.apply(change, "Move the selection to a new note"):
         editor.vault.remove(_known(editor, path))
         raise UsageError("the editor did not make the change", hint=f"{path} is in the trash.")

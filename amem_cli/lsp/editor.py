@@ -23,6 +23,20 @@ if TYPE_CHECKING:
     from amem_cli.workspace.writing_help import WritingHelp
 
 
+# The kinds and commands of code actions, as editors and their settings name them.
+FIX_KIND = "quickfix"
+LINK_KIND = "refactor.rewrite.amem"
+EXTRACT_KIND = "refactor.extract"
+SOURCE_KIND = "source.amem"
+ACTION_KINDS = (FIX_KIND, LINK_KIND, EXTRACT_KIND, SOURCE_KIND)
+
+ACCEPT = "amem.acceptLink"
+NEVER = "amem.neverLink"
+ORGANISE = "amem.organise"
+EXTRACT = "amem.extract"
+FIX = "amem.fix"
+
+
 @dataclass(frozen=True)
 class Document:
     """A note as the editor shows it, or as its file says if it is not open.

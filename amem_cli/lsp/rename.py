@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
@@ -10,13 +12,36 @@ from lsprotocol import types as lsp
 from amem_cli.editing.move import OpenInEditor
 from amem_cli.errors import UsageError
 from amem_cli.lsp.editor import Document, Editor, note_uri
-from amem_cli.lsp.edits import document_edit, text_edits, workspace_edit
 from amem_cli.markdown.being_typed import link_at
 from amem_cli.markdown.links import target_span
 from amem_cli.markdown.outline import headings
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
+
+_LONG = 400
+
+
+def text_edits(document: Document, after: str) -> list[lsp.TextEdit]:
+    """The edits that make a document's text another one; lines that stay are not touched."""
+    before = document.text
+    if before == after:
+        return []
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    starts = [*accumulate(map(len, old), initial=0)]
+    edits: list[lsp.TextEdit] = []
+    matcher = SequenceMatcher(None, old, new, autojunk=len(old) > _LONG)
+    for kind, first, last, new_first, new_last in matcher.get_opcodes():
+        if kind != "equal":
+            where = document.positions.range(starts[first], starts[last])
+            edits.append(lsp.TextEdit(where, "".join(new[new_first:new_last])))
+    return edits
+
+
+def document_edit(document: Document, edits: Iterable[lsp.TextEdit]) -> lsp.TextDocumentEdit:
+    """Edits of one document, which the editor refuses if it changed meanwhile."""
+    where = lsp.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
+    return lsp.TextDocumentEdit(where, list(edits))
 
 
 def prepare(editor: Editor, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder | None:
@@ -93,4 +118,4 @@ def _apply(editor: Editor, texts: Mapping[str, str], names: tuple[str, str] | No
         uri = note_uri(root, new)
         changes.append(lsp.RenameFile(editor.uri(old), uri))
     label = f"Rename to {_stem(names[1])}" if names else "Rename a note"
-    return editor.apply(workspace_edit(changes, by_document=editor.can_rename), label)
+    return editor.apply(lsp.WorkspaceEdit(document_changes=changes), label)

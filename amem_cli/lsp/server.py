@@ -20,8 +20,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, LanguageServerProtocol
 
 from amem_cli.errors import AmemError, UsageError
-from amem_cli.lsp.action_names import ACCEPT, ACTION_KINDS, EXTRACT, FIX, NEVER, ORGANISE
-from amem_cli.lsp.editor import Editor
+from amem_cli.lsp.editor import ACCEPT, ACTION_KINDS, EXTRACT, FIX, NEVER, ORGANISE, Editor
 from amem_cli.system.wire import Wire
 from amem_cli.workspace.connection import Stopped
 
@@ -62,7 +61,7 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     ),
     lsp.TEXT_DOCUMENT_PREPARE_RENAME: ("rename.prepare", None),
     lsp.TEXT_DOCUMENT_RENAME: ("rename.rename", lsp.RenameOptions(prepare_provider=True)),
-    lsp.TEXT_DOCUMENT_INLAY_HINT: ("hints.inlay_hints", None),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: ("reading.inlay_hints", None),
 }
 # By the commands of code actions.
 COMMANDS = {
@@ -302,7 +301,7 @@ class EditorServer:
         if uri not in editor.opened or not self._upkeep.has_begun:
             return
         checking = self._threads.submit(
-            self._result, lambda: _loaded("diagnostics.diagnostics")(editor, uri)
+            self._result, lambda: _loaded("actions.diagnostics")(editor, uri)
         )
 
         def send(done: Future[lsp.PublishDiagnosticsParams | None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as encoding
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.data import table
@@ -21,6 +22,7 @@ from amem_cli.workspace.documents import (
 
 if TYPE_CHECKING:
     from amem_cli.memory.agent import Organised, Question
+    from amem_cli.memory.process import MemoryProcess
     from amem_cli.workspace.workspace import Workspace
 
 # How much of questions an agent gets at once: about 10,000 tokens, at four characters a token.
@@ -141,33 +143,64 @@ def _place(value: Any, among: list[Any]) -> int:
     return among.index(value)
 
 
+def _waiting(workspace: Workspace, *, everything: bool = False) -> list[str]:
+    """Paths of the notes that an agent may organise; see `memory.agent.notes_to_organise`.
+
+    Private notes are never among them, whatever the caller sees.
+    """
+    from amem_cli.memory.agent import notes_to_organise
+
+    private = workspace.index.notes.private_paths()
+    paths = notes_to_organise(workspace.index, everything=everything)
+    return [path for path in paths if path not in private]
+
+
+def _process(workspace: Workspace) -> MemoryProcess:
+    from amem_cli.memory.outcome import ModelTrust
+
+    workspace.embed_missing()
+    return workspace.process_with(None, ModelTrust("all"))
+
+
+def _agent_name(workspace: Workspace) -> str:
+    """The agent as the journal names it where it names a model."""
+    return f"{workspace.caller_now.client or 'an agent'} over MCP"
+
+
+def _named(workspace: Workspace, name: str) -> str:
+    """The path of the note of this name; a `UsageError` if it is private."""
+    note = workspace.note(name)
+    if note.private:
+        raise UsageError(f"{note.title!r} is private", hint="No agent organises private notes.")
+    return note.path
+
+
 def next_to_organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     """Questions about the next notes for the agent to answer, or about one that it names."""
-    from amem_cli.memory.agent import Question
-    from amem_cli.workspace.organise import named_note, questions_about, waiting_for_agent
+    from amem_cli.memory.agent import Question, next_questions
 
     name, everything = given["note"], given["all"]
-    waiting = waiting_for_agent(workspace, everything=False)
-    known = waiting_for_agent(workspace, everything=True)
-    paths = [named_note(workspace, name).path] if name else known if everything else waiting
+    waiting, known = _waiting(workspace), _waiting(workspace, everything=True)
+    paths = [_named(workspace, name)] if name else known if everything else waiting
     found, passed = _Questions(workspace), 0
     unasked: list[str] = []
     problems: list[str] = []
-    with questions_about(workspace, paths, asked=bool(name)) as questions:
-        for each in questions:
-            workspace.caller_now.step(each.path)
-            if isinstance(each, Question):
-                if not found.add(each):
-                    break
-            elif each.problems:
-                problems.append(f"{each.path}: {' '.join(each.problems)}")
-            elif each.path in waiting:
-                unasked.append(each.path)
-            passed = paths.index(each.path) + 1
-            if len(found.questions) == given["limit"]:
+    agent = _agent_name(workspace)
+    questions = next_questions(_process(workspace), paths, agent, asked=bool(name)) if paths else ()
+    for each in questions:
+        workspace.caller_now.step(each.path)
+        if isinstance(each, Question):
+            if not found.add(each):
                 break
-        else:
-            passed = len(paths)
+        elif each.problems:
+            problems.append(f"{each.path}: {' '.join(each.problems)}")
+        elif each.path in waiting:
+            unasked.append(each.path)
+        passed = paths.index(each.path) + 1
+        if len(found.questions) == given["limit"]:
+            break
+    else:
+        passed = len(paths)
     return {
         **found.document,
         "left": len(paths) - passed,
@@ -205,18 +238,27 @@ ORGANISED = {
 
 def organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     """Write what comes of the agent's answers."""
-    from amem_cli.workspace.organise import organise_by_agent, waiting_for_agent
+    from amem_cli.memory.agent import organise as organised_by
 
     answers: dict[str, dict[str, str]] = {}
     unknown: list[Mapping[str, Any]] = []
     for each in given["answers"]:
-        path, why = _path_of(workspace, each["note"])
-        if why:
+        try:
+            path = _named(workspace, each["note"])
+        except (NotFoundError, UsageError) as error:
+            why = f"{error.message} {error.hint}".strip()
             unknown.append(_result(each["note"], "failed", [why]))
         else:
             text = encoding.dumps(each["answer"], ensure_ascii=False)
             answers.setdefault(path, {})[each["ticket"]] = text
-    results = organise_by_agent(workspace, answers, final=given["final"])
+    workspace.follow_renames(unless_done=True)
+    process, agent, step = _process(workspace), _agent_name(workspace), workspace.caller_now.step
+    with workspace.model_at_work():
+        done = organised_by(process, answers, agent, final=given["final"], begin=step)
+    results = [
+        replace(each, outcome=each.outcome and workspace.visible_outcome(each.outcome))
+        for each in done
+    ]
     found = _Questions(workspace)
     notes = [*unknown, *(_organised(workspace, each, found) for each in results)]
     proposed = sum(len(each.outcome.proposed) for each in results if each.outcome)
@@ -224,18 +266,8 @@ def organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
         "notes": notes,
         **found.document,
         "review": review_sentence(proposed),
-        "left": len(waiting_for_agent(workspace, everything=False)),
+        "left": len(_waiting(workspace)),
     }
-
-
-def _path_of(workspace: Workspace, name: str) -> tuple[str, str]:
-    """The path of the note, or why it cannot be organised."""
-    from amem_cli.workspace.organise import named_note
-
-    try:
-        return named_note(workspace, name).path, ""
-    except (NotFoundError, UsageError) as error:
-        return "", f"{error.message} {error.hint}".strip()
 
 
 def _organised(workspace: Workspace, each: Organised, found: _Questions) -> Mapping[str, Any]:

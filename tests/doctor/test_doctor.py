@@ -142,7 +142,7 @@ def test_a_persons_link_to_nothing_is_told_with_its_line_and_a_near_name(
     write_note(root, "a.md", text)
     synchronise(ports)
     before = tree_hashes(root)
-    body, header = fix(root)
+    header, body = fix(root)
     assert (body.check, body.line, body.fixed) == ("links", 8, False)
     assert "[[Dough]]" in body.hint
     assert (header.line, "Nobody" in header.message) == (4, True)

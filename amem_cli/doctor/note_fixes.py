@@ -1,0 +1,137 @@
+"""Repairs of single notes; each raises if the note was edited since it was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from amem_cli.editing.renames import note_of_link, update_renamed_links
+from amem_cli.errors import SettingsError
+from amem_cli.index.draft import NoteDraft, new_event
+from amem_cli.index.hand_edits import hand_edits, record_hand_edits
+from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.sync import refresh
+from amem_cli.journal.events import Change
+from amem_cli.journal.provenance import provenance
+from amem_cli.language.dates import created_text, moment_in, new_id, parse_moment
+from amem_cli.markdown.links import parse_link
+from amem_cli.notes.creation_date import FirstCommit, creation_date
+from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.names import resolve
+from amem_cli.notes.note import PropertyNames, parse_note
+from amem_cli.vault.file_state import FileContent
+
+# Opens the vault for a repair, with its index up to date.
+OpenPorts = Callable[[], VaultPorts]
+
+_AGAIN = "Run `amem doctor` again."
+
+
+def give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> str:
+    """Give the copy of a note an id of its own."""
+    ports = open_ports()
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(path))
+        # Either note may have been edited since the check.
+        original_id = parse_note(original, ports.vault.read(original).raw, ports.names).id
+        if draft.note.id != old or original_id != old:
+            raise SettingsError("the notes have changed meanwhile", hint=_AGAIN)
+        try:
+            moment = parse_moment(old[:14])
+        except ValueError:
+            moment = ports.clock.now().replace(tzinfo=None)
+        fresh = new_id(moment, ports.index.notes.id_taken)
+        event = new_event(ports, "edit", by="person", reason=f"the id {old} is that of {original}")
+        raw = _with_id(draft.raw, fresh, ports.names)
+        draft.restore(raw, event, (Change("id", old, fresh),))
+        ports.changes.apply(draft.write(), [replace(each, note=fresh) for each in draft.events])
+        refresh(ports, [path])
+    return f"Gave {path} the id {fresh}; nothing else in it changed."
+
+
+def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
+    """The note with another id in place of its own, and every other byte as it is."""
+    fences = find_fences(raw)
+    header = read_header(raw, fences) if fences else None
+    entry = header.entry(names.id) if header else None
+    if fences is None or header is None or entry is None:
+        raise SettingsError("the note has no id line", hint=_AGAIN)
+    text = header.text
+    changed = text[: entry.value.start] + f'"{note_id}"' + text[entry.value.end :]
+    after = raw[: fences.text_start] + changed.encode("utf-8") + raw[fences.text_end :]
+    # Reading the result back is the only proof that no other property changed.
+    if parse_note("", after, names) != replace(parse_note("", raw, names), id=note_id):
+        raise SettingsError("the id cannot be changed safely", hint="Change it by hand.")
+    return after
+
+
+def made_before(
+    created: str, content: FileContent, names: PropertyNames, first_commit: FirstCommit
+) -> datetime | None:
+    """When a note was made, if that was on an earlier day than it says."""
+    saved = datetime.fromtimestamp(content.state.mtime_ns / 1e9).astimezone()
+    path, said = content.state.path, moment_in(created)
+    made = creation_date(path, content.raw, saved, first_commit, besides=names.created)
+    return made if made and said and made.date() < said.date() else None
+
+
+def date_back(open_ports: OpenPorts, path: str, created: str) -> str:
+    """Set a note's `created` to when it was made."""
+    ports = open_ports()
+    with ports.changes.locked():
+        content = ports.vault.read(path)
+        draft = NoteDraft(ports, content)
+        made = made_before(created, content, ports.names, ports.first_commit)
+        if draft.note.created != created or made is None:
+            raise SettingsError("the note has changed meanwhile", hint=_AGAIN)
+        reason = f"{created[:10]} was the day of its file"
+        event = new_event(ports, "edit", by="person", reason=reason)
+        draft.change({"created": created_text(made)}, event)
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [path])
+    return f"{path} was made on {made.date()}; nothing else in it changed."
+
+
+def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
+    """Have amem's link follow its note, which is at `now`."""
+    ports = open_ports()
+    # All at once; what another finding's fix has rewritten already is as it should be.
+    update_renamed_links(ports)
+    links = parse_note(path, ports.vault.read(path).raw, ports.names).links
+    new = next((each for each in links if note_of_link(ports, each, path) == now), "")
+    if text in links or not new:
+        raise SettingsError("the link cannot be rewritten", hint="Correct it by hand.")
+    return f"Rewrote {text} as {new} in the links of {path}."
+
+
+def remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:
+    """Remove amem's link to a note that is gone."""
+    ports = open_ports()
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(path))
+        record = provenance(ports.index.events.read(draft.note.id or path)).links.get(target)
+        parsed = parse_link(text)
+        leads = parsed is not None and resolve(parsed.target, path, ports.index.names) is not None
+        if record is None or record.by != "machine" or record.text != text or leads:
+            raise SettingsError("the link has changed meanwhile", hint=_AGAIN)
+        links = [link for link in draft.note.links if link != text]
+        event = new_event(ports, "link", trigger=target, reason=f"{record.path} is gone")
+        if not draft.change({"links": links}, event):
+            raise SettingsError("the link is not there any more", hint=_AGAIN)
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [path])
+    return f"Removed {text} from the links of {path}."
+
+
+def record_edit(open_ports: OpenPorts, path: str) -> str:
+    """Record in the journal what a person changed of the machine's values."""
+    # Opening the vault updates the index, which may have recorded it already.
+    ports = open_ports()
+    with ports.changes.locked():
+        record_hand_edits(ports, [path])
+        refresh(ports, [path])
+    note = parse_note(path, ports.vault.read(path).raw, ports.names)
+    if hand_edits(ports, note):
+        raise SettingsError("the note has changed meanwhile", hint=_AGAIN)
+    return f"Recorded your edit in the journal; {path} is unchanged."
