@@ -26,7 +26,7 @@ from amem_cli.terminal.output import Styled
 if TYPE_CHECKING:
     from amem_cli.duplicates.find import Duplicates, Group
     from amem_cli.duplicates.merge import Merged
-    from amem_cli.editing.property_links import Mentions
+    from amem_cli.editing.renames import Mentions
     from amem_cli.index.records import NoteSummary
     from amem_cli.workspace.workspace import Workspace
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from amem_cli.duplicates.merge_text import text_of_body
-from amem_cli.editing.property_links import redirected_properties
+from amem_cli.editing.renames import redirected_properties
 from amem_cli.errors import AmemError, SettingsError
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts

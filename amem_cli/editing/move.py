@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from amem_cli.editing.property_links import links_in_other_properties, redirected_properties
+from amem_cli.editing.renames import links_in_other_properties, redirected_properties
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.index.draft import NoteDraft, change_of, new_event
 from amem_cli.index.memory_index import VaultPorts

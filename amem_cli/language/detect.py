@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from amem_cli.data import table, word_set
@@ -108,6 +108,8 @@ def _languages_by_word() -> dict[str, tuple[dict[str, float], bool]]:
     }
 
 
+# One note is asked for its language by several readers in turn.
+@lru_cache(maxsize=512)
 def language_of(text: str) -> Language:
     """What a text without front matter tells of its language; its beginning counts."""
     sample = unicodedata.normalize("NFKC", text[:_LETTERS_READ]).replace("’", "'")

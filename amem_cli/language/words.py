@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 
 from amem_cli.data import word_set
 from amem_cli.language.detect import detect_language, function_words
@@ -173,6 +173,7 @@ def _ends_sentence(paragraph: str, match: re.Match[str]) -> bool:
     return not (word.casefold() in word_set("abbreviations.txt") or is_initial or is_ordinal)
 
 
+@lru_cache(maxsize=512)
 def subject_stems(text: str) -> frozenset[str]:
     """Stems of the words that carry a subject; pairs of characters for unspaced scripts."""
     language = detect_language(text)

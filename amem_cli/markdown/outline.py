@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.markdown.regions import find_regions, visible_text
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\r?$", re.MULTILINE)
 _BLANKS = re.compile(r"\s+")
 
 
@@ -20,12 +20,14 @@ class Heading:
     Attributes:
         level: 1 to 6.
         text: as a reader sees it, without markup.
+        written: as it is written, without the number signs.
         start, end: its line, as a slice of the text.
         section_end: where the next heading of this level or a higher one begins, or the text ends.
     """
 
     level: int
     text: str
+    written: str
     start: int
     end: int
     section_end: int
@@ -40,10 +42,9 @@ def headings(text: str, start: int = 0) -> list[Heading]:
     body = text[start:]
     if "#" not in body:
         return []
-    visible = blank_out(body, ((region.start, region.end) for region in find_regions(body)))
     found = [
         (len(match[1]), body[match.start(2) : match.end(2)], match.start(), match.end())
-        for match in _HEADING.finditer(visible)
+        for match in _HEADING.finditer(visible_text(body))
     ]
     ends = [len(body)] * len(found)
     open_ones: list[int] = []
@@ -52,8 +53,9 @@ def headings(text: str, start: int = 0) -> list[Heading]:
             ends[open_ones.pop()] = at
         open_ones.append(number)
     return [
-        Heading(level, plain_text(words), start + at, start + to, start + end)
+        Heading(level, plain_text(words), words, start + at, start + to, start + end)
         for (level, words, at, to), end in zip(found, ends, strict=True)
+        if words
     ]
 
 

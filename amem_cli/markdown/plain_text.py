@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from amem_cli.markdown.links import WikiLink, is_attachment, is_embed, scan_links
-from amem_cli.markdown.regions import Cut, find_regions, spliced
+from amem_cli.markdown.regions import Cut, spliced
 
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
 _RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
@@ -164,6 +165,8 @@ def _is_emphasis(visible: str, start: int, end: int) -> bool:
     return not (before.isascii() and before.isalnum() and after.isascii() and after.isalnum())
 
 
+# Several readers ask about one text in turn.
+@lru_cache(maxsize=64)
 def plain_text(markdown: str) -> str:
     """The words of a text as a reader sees them, for prompts and embeddings.
 
@@ -171,10 +174,9 @@ def plain_text(markdown: str) -> str:
     emphasis, heading and list marks, HTML tags, table lines and reference definitions go. Lines
     stay lines; blanks are collapsed. Linear in the length of the text.
     """
-    regions = find_regions(markdown)
-    links = scan_links(markdown, regions)
-    cuts = [Cut(each.start, each.inner_start) for each in regions]
-    cuts += [Cut(each.inner_end, each.end) for each in regions]
+    links = scan_links(markdown)
+    cuts = [Cut(each.start, each.inner_start) for each in links.regions]
+    cuts += [Cut(each.inner_end, each.end) for each in links.regions]
     cuts += [cut for link in links.wikilinks for cut in _wikilink_cuts(markdown, link)]
     for span in links.markdown:
         opening = span.start - 1 if is_embed(markdown, span.start) else span.start

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.duplicates.merge import Merged
     from amem_cli.editing.add import NewNote
-    from amem_cli.editing.edit import FieldEdits, Removal
-    from amem_cli.editing.edit_text import TextEdit
+    from amem_cli.editing.edit import FieldEdits, Removal, TextEdit
     from amem_cli.editing.move import Moved, OpenInEditor
-    from amem_cli.editing.property_links import Mentions
+    from amem_cli.editing.renames import Mentions
     from amem_cli.editing.tags import Retagged
     from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.index.records import NoteSummary
@@ -363,7 +362,7 @@ class Workspace(UndoAndReview):
 
     def links_in_other_properties(self) -> Mentions:
         """What `merge` has to know of links that the index does not hold; reads every note."""
-        from amem_cli.editing.property_links import links_in_other_properties
+        from amem_cli.editing.renames import links_in_other_properties
 
         return links_in_other_properties(self.ports)
 
