@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from amem_cli.data import word_set
 from amem_cli.language.detect import detect_language, function_words
+from amem_cli.language.lexicon import fold as fold
 from amem_cli.language.lexicon import word_list
 
 _HAN = "々〇㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
@@ -42,11 +42,6 @@ _SHORT_LINE = 55
 def is_unspaced(word: str) -> bool:
     """True for a word of Chinese, Japanese or Korean characters."""
     return bool(word) and UNSPACED_RUN.match(word) is not None
-
-
-def fold(text: str) -> str:
-    """The text as it is compared: compatibility forms composed (NFKC), case folded."""
-    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def words(text: str) -> list[str]:
@@ -96,6 +91,7 @@ def cjk_bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)]
 
 
+@lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """A light stem shared by the inflected forms of an English or German word.
 

@@ -76,6 +76,7 @@ def plain_line(line: str) -> str:
     return _BLANKS.sub(" ", line).strip()
 
 
+@lru_cache(maxsize=64)
 def prose(markdown: str, *, with_code: bool = False) -> str:
     """The whole text without markup; list items, headings and quotes are between blank lines."""
     lines: list[str] = []

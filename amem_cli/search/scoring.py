@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.index.text import loosened
 from amem_cli.language.dates import seconds_between
-from amem_cli.search.evidence import chance, gathered
+from amem_cli.search.evidence import chance, gathered, rarity
 from amem_cli.search.occasion import (
     TIME_REACH,
     TIME_SPAN_SECONDS,
@@ -185,7 +185,8 @@ class QueryScorer:
             cosines = self._index.vectors.scores(vector, len(paths), paths)
             counts = text.passage_counts(list(cosines))
             nearness = {
-                path: cosine - chance(counts.get(path, 1), total, PASSAGE_CHANCE)
+                path: cosine
+                - (PASSAGE_CHANCE * math.log(max(1, counts.get(path, 1))) + chance(total))
                 for path, cosine in cosines.items()
             }
         return gathered(self._query, terms, matches, nearness, paths, total)
@@ -316,8 +317,12 @@ def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
 
 def less_chance(cosines: Mapping[str, float], passages: Mapping[str, int]) -> dict[str, float]:
     """Cosines of notes' best passages, less what the best of so many has by chance, best first."""
-    chance = {key: PASSAGE_CHANCE * math.log(max(1, passages.get(key, 1))) for key in cosines}
-    return ranked({key: cosine - chance[key] for key, cosine in cosines.items()})
+    return ranked(
+        {
+            key: cosine - PASSAGE_CHANCE * math.log(max(1, passages.get(key, 1)))
+            for key, cosine in cosines.items()
+        }
+    )
 
 
 def held_shares(
@@ -330,7 +335,7 @@ def held_shares(
     Args:
         matches: for each term in how many of the `total` notes it occurs, and which hold it.
     """
-    weights = [math.log(1 + total / (count + 0.5)) if count else 0.0 for count, _ in matches]
+    weights = [rarity(count, total) if count else 0.0 for count, _ in matches]
     whole = sum(weights)
     if whole <= 0:
         return {}
