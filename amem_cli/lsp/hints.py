@@ -5,7 +5,7 @@ from __future__ import annotations
 from lsprotocol import types as lsp
 
 from amem_cli.lsp.editor import Editor
-from amem_cli.markdown.being_typed import all_links
+from amem_cli.markdown.outline import all_links
 
 
 def inlay_hints(editor: Editor, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
