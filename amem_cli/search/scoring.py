@@ -21,6 +21,7 @@ from amem_cli.search.occasion import (
     lent_in_time,
     lost_by_turns,
 )
+from amem_cli.search.search import linked_paths
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
@@ -227,8 +228,7 @@ class QueryScorer:
         return self._neighbours[path]
 
     def _links(self, path: str) -> dict[str, float]:
-        links = (*self._index.links.outgoing(path), *self._index.links.incoming(path))
-        others = {other for other, _ in links if other != path and self._is_allowed(other)}
+        others = filter(self._is_allowed, linked_paths(self._index, path))
         return dict.fromkeys(others, LINK_SHARE)
 
     def _suggested(self, paths: Iterable[str]) -> dict[str, dict[str, float]]:
