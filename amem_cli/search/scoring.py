@@ -186,8 +186,7 @@ class QueryScorer:
             cosines = self._index.vectors.scores(vector, len(paths), paths)
             counts = text.passage_counts(list(cosines))
             nearness = {
-                path: cosine
-                - (PASSAGE_CHANCE * math.log(max(1, counts.get(path, 1))) + chance(total))
+                path: cosine - (_passage_chance(counts.get(path, 1)) + chance(total))
                 for path, cosine in cosines.items()
             }
         return gathered(self._query, terms, matches, nearness, paths, total)
@@ -318,11 +317,12 @@ def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
 def less_chance(cosines: Mapping[str, float], passages: Mapping[str, int]) -> dict[str, float]:
     """Cosines of notes' best passages, less what the best of so many has by chance, best first."""
     return ranked(
-        {
-            key: cosine - PASSAGE_CHANCE * math.log(max(1, passages.get(key, 1)))
-            for key, cosine in cosines.items()
-        }
+        {key: cosine - _passage_chance(passages.get(key, 1)) for key, cosine in cosines.items()}
     )
+
+
+def _passage_chance(passages: int) -> float:
+    return PASSAGE_CHANCE * math.log(max(1, passages))
 
 
 def held_shares(
