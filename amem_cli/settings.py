@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,9 @@ ENVIRONMENT_PREFIX = "AMEM_"
 _LAYERS = ("built-in", "user", "vault", "environment", "option")
 
 
-def _one_of(usual: str, *others: str) -> Any:
-    return field(default=usual, metadata={"choices": (usual, *others)})
-
-
-def _agreed_to(*choices: str) -> Any:
-    """Off, unless the user agrees: the file of a vault, which may be somebody else's, cannot."""
-    return field(default="off", metadata={"choices": ("off", *choices), "users_own": True})
+def _one_of(usual: str, *others: str, users_own: bool = False) -> Any:
+    """With `users_own`, a vault's file, which may be somebody else's, can only give the default."""
+    return field(default=usual, metadata={"choices": (usual, *others), "users_own": users_own})
 
 
 def _within(low: float, high: float, *, usual: float) -> Any:
@@ -112,7 +108,7 @@ class Settings:
     list_stale_days: int = _within(1, 36_500, usual=365)
     exclude_folders: tuple[str, ...] = ("templates",)
     git_commit: str = _one_of("off", "batch")
-    mcp_sampling: str = _agreed_to("on")
+    mcp_sampling: str = _one_of("off", "on", users_own=True)
     properties_id: str = "id"
     properties_created: str = "created"
     properties_keywords: str = "keywords"
@@ -139,9 +135,15 @@ def explanations() -> dict[str, str]:
     return told
 
 
+@cache
+def _settings() -> dict[str, Field[Any]]:
+    """Default and checks of each setting, by dotted key."""
+    return {key_of(item.name): item for item in fields(Settings)}
+
+
 def setting_keys() -> dict[str, str]:
     """Field names by dotted key, in order."""
-    return {key_of(item.name): item.name for item in fields(Settings)}
+    return {key: item.name for key, item in _settings().items()}
 
 
 def parse_setting(key: str, text: str) -> Any:
@@ -205,21 +207,13 @@ def field_of(key: str) -> str:
     Raises:
         NotFoundError: there is no such setting; the hint names the nearest one.
     """
-    from difflib import get_close_matches
-
-    names = setting_keys()
-    if key not in names:
-        near = get_close_matches(key, names, n=1)
-        hint = f"Did you mean {near[0]}?" if near else "`amem config list` shows all of them."
-        raise NotFoundError(f"no setting {key!r}", hint=hint)
-    return names[key]
+    return _field(key).name
 
 
 def choices(key: str) -> tuple[str, ...]:
     """The values that a setting can have; empty for any, and for a key that is no setting."""
-    name = setting_keys().get(key)
-    known = {item.name: item.metadata.get("choices", ()) for item in fields(Settings)}
-    return tuple(known[name]) if name else ()
+    item = _settings().get(key)
+    return item.metadata.get("choices", ()) if item else ()
 
 
 def is_users_own(key: str) -> bool:
@@ -228,8 +222,13 @@ def is_users_own(key: str) -> bool:
 
 
 def _field(key: str) -> Field[Any]:
-    name = field_of(key)
-    return next(item for item in fields(Settings) if item.name == name)
+    if key not in _settings():
+        from difflib import get_close_matches
+
+        near = get_close_matches(key, _settings(), n=1)
+        hint = f"Did you mean {near[0]}?" if near else "`amem config list` shows all of them."
+        raise NotFoundError(f"no setting {key!r}", hint=hint)
+    return _settings()[key]
 
 
 def load_settings(
@@ -439,28 +438,16 @@ def write_state(path: Path, document: object) -> None:
         ) from None
 
 
-def user_config_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where the user's own settings are."""
-    return _user_folder("config", environment)
-
-
-def user_cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where what can be made again is kept, such as exported encoders."""
-    return _user_folder("cache", environment)
-
-
-def user_state_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where this machine's name and consents are kept."""
-    return _user_folder("state", environment)
-
-
-def user_data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where models that were fetched are kept."""
-    return _user_folder("data", environment)
-
-
-def _user_folder(kind: str, environment: Mapping[str, str] | None) -> Path:
+def _user_folder(kind: str, environment: Mapping[str, str] | None = None) -> Path:
     import platformdirs
 
     override = (os.environ if environment is None else environment).get(f"AMEM_{kind.upper()}_DIR")
     return Path(override or getattr(platformdirs, f"user_{kind}_dir")("amem", appauthor=False))
+
+
+# Of the user's own settings; of what can be made again, such as exported encoders; of this
+# machine's name and consents; of models that were fetched.
+user_config_folder = partial(_user_folder, "config")
+user_cache_folder = partial(_user_folder, "cache")
+user_state_folder = partial(_user_folder, "state")
+user_data_folder = partial(_user_folder, "data")

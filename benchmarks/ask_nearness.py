@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from amem_cli.ask.extract import Nearness
+from amem_cli.search.evidence import chance
 
 # So many of the questions of others may be answered.
 ANSWERED = 0.05
@@ -50,7 +51,7 @@ def features(near: Nearness) -> list[float]:
     """What `Nearness.score` weighs."""
     if near.note_cosine is None:
         return [near.coverage, near.words]
-    return [near.note_cosine - near.chance, near.sentence, near.words]
+    return [near.note_cosine - chance(near.notes), near.sentence, near.words]
 
 
 def logistic(table: Any, is_held: Any, data_set: Any) -> Any:

@@ -15,7 +15,6 @@ from amem_cli.ask.extract import (
     nearest,
     nearest_sentence,
     quotation,
-    rarity,
     sentences_of,
 )
 from amem_cli.ask.prompt import (
@@ -36,6 +35,7 @@ from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.note import parse_note
+from amem_cli.search.evidence import rarity
 from amem_cli.search.search import Filters, current_first
 from amem_cli.settings import Settings
 
@@ -274,8 +274,9 @@ def _mark(citation: Citation) -> str:
 def _weights(index: MemoryIndex, terms: Sequence[str]) -> dict[str, float]:
     """The distinct terms with their rarity in the vault."""
     distinct = list(dict.fromkeys(terms))
-    counts = (count for count, _ in index.text.term_matches(distinct, ()))
-    return rarity(dict(zip(distinct, counts, strict=True)), index.notes.count())
+    matches, total = index.text.term_matches(distinct, ()), index.notes.count()
+    pairs = zip(distinct, matches, strict=True)
+    return {term: rarity(count, total) for term, (count, _) in pairs}
 
 
 def _nearness(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from amem_cli.language.words import sentences
+from amem_cli.search.evidence import chance
 from amem_cli.search.search import current_first
 from amem_cli.search.snippet import marks
 
@@ -29,8 +29,6 @@ _NOTE_COSINE, _SENTENCE, _WORDS, _OFFSET = 10.92, 6.52, 1.21, -6.02
 _COVERAGE_ALONE, _WORDS_ALONE, _OFFSET_ALONE = 3.53, 1.87, -4.39
 # Sums of weights may miss one by a little.
 _WHOLE = 0.999
-# Spread of the cosines of notes that have nothing to do with a question.
-_CHANCE = 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +50,12 @@ class Nearness:
     notes: int
 
     @property
-    def chance(self) -> float:
-        """The cosine that the nearest of so many notes has by chance alone."""
-        # The largest of n normally distributed values is near sigma times sqrt(2 ln n).
-        return _CHANCE * math.sqrt(2 * math.log(max(2, self.notes)))
-
-    @property
     def score(self) -> float:
         """At least 0 if the notes more likely hold an answer than not."""
         if self.note_cosine is None:
             return _COVERAGE_ALONE * self.coverage + _WORDS_ALONE * self.words + _OFFSET_ALONE
         return (
-            _NOTE_COSINE * (self.note_cosine - self.chance)
+            _NOTE_COSINE * (self.note_cosine - chance(self.notes))
             + _SENTENCE * self.sentence
             + _WORDS * self.words
             + _OFFSET
@@ -79,11 +71,6 @@ def nearest_sentence(found: Sequence[Sentence], cosines: Sequence[float]) -> flo
     """How near the best of the sentences comes, see `Nearness`."""
     pairs = zip(found, cosines, strict=True)
     return max((cosine + _COVERAGE_SHARE * each.coverage for each, cosine in pairs), default=0.0)
-
-
-def rarity(counts: Mapping[str, int], total: int) -> dict[str, float]:
-    """Weight of each term by the number of notes that hold it; one that none holds weighs most."""
-    return {term: math.log(1 + total / (count + 0.5)) for term, count in counts.items()}
 
 
 def coverage(held: Sequence[str], weights: Mapping[str, float]) -> float:

@@ -15,7 +15,7 @@ from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import SUPERSEDING
-from amem_cli.search.scoring import QueryScorer, corrected
+from amem_cli.search.scoring import MOST_TERMS, QueryScorer, corrected
 from amem_cli.search.search import Filters, Hit, search
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 # Passages of one note that are compared; the others hold fewer of the question's words.
 _MOST_PASSAGES = 8
 _MOST_LINKS = 3
-_MOST_TERMS = 64
 # Relations as they read from the note that has the link, and from the other end of it.
 _RELATIONS = {
     "related": ("related to", "related to"),
@@ -178,7 +177,7 @@ def find_sources(
 
 def understood(index: MemoryIndex, question: str) -> list[str]:
     """The terms of a question, the first 64; if no note holds any, the known words nearest."""
-    terms = QueryScorer(index, question, 1, None).terms[:_MOST_TERMS]
+    terms = QueryScorer(index, question, 1, None).terms[:MOST_TERMS]
     if any(index.text.document_frequency(term) for term in terms):
         return terms
     return corrected(index, terms)

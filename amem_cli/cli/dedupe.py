@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.duplicates.find import ConflictFile, Duplicates, Group
     from amem_cli.duplicates.merge import Merged
-    from amem_cli.editing.property_links import Mentions
+    from amem_cli.editing.renames import Mentions
     from amem_cli.index.records import NoteSummary
     from amem_cli.terminal.output import Console
     from amem_cli.workspace.workspace import Workspace
@@ -145,7 +145,7 @@ class _Merging:
 
     @cached_property
     def _mentions(self) -> Mentions:
-        from amem_cli.editing.property_links import links_in_other_properties
+        from amem_cli.editing.renames import links_in_other_properties
 
         # Reading every note takes a while, so it is done once.
         return links_in_other_properties(self.workspace.ports)

@@ -14,8 +14,8 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance
-from amem_cli.markdown.being_typed import all_links
 from amem_cli.markdown.links import WikiLink, is_attachment, target_span
+from amem_cli.markdown.outline import all_links
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import (

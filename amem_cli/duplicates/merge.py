@@ -18,8 +18,12 @@ from amem_cli.duplicates.merge_text import (
     united_properties,
 )
 from amem_cli.editing.move import LinksAfterMove, processed
-from amem_cli.editing.property_links import Mentions, add_mentions, links_in_other_properties
-from amem_cli.editing.renames import note_of_link
+from amem_cli.editing.renames import (
+    Mentions,
+    add_mentions,
+    links_in_other_properties,
+    note_of_link,
+)
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, id_is_shared, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from amem_cli.editing.add import checked_tag, text_bytes
-from amem_cli.editing.edit_text import TextEdit, edited
 from amem_cli.editing.renames import note_of_link
-from amem_cli.errors import AmemError, HeaderRefused, UsageError, WriteConflict
+from amem_cli.errors import AmemError, HeaderRefused, NotFoundError, UsageError, WriteConflict
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
@@ -20,6 +19,7 @@ from amem_cli.index.sync import refresh, synchronise, text_hash
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.journal.provenance import is_worded
 from amem_cli.markdown.links import format_link
+from amem_cli.markdown.outline import Heading, headings
 from amem_cli.memory.outcome import ANALYZER
 from amem_cli.memory.plan import owned_link
 from amem_cli.notes.front_matter import find_fences, read_header
@@ -29,6 +29,7 @@ from amem_cli.notes.note import RELATIONS, Note, Relation, body_bytes
 from amem_cli.search.suggestions import OpenLink, suggestions
 
 _CATEGORY = "category"
+_SHOWN = 60
 _NAMED = "the note gets an id, by which a decision on its links is kept"
 
 
@@ -47,6 +48,18 @@ class FieldEdits:
     remove_keywords: Sequence[str] = ()
     add_tags: Sequence[str] = ()
     remove_tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """What to replace: the text `find`, or else all that is below the heading `section`.
+
+    A section ends at the next heading of its level or above; its own heading stays.
+    """
+
+    replacement: str
+    find: str = ""
+    section: str = ""
 
 
 @contextmanager
@@ -101,7 +114,7 @@ def edit_text(ports: VaultPorts, note: NoteSummary, edit: TextEdit, *, text: str
     """
     with _draft(ports, note.path) as draft:
         _require_text(draft, text)
-        new = edited(_text_of(draft.raw, note.path), edit)
+        new = _edited(_text_of(draft.raw, note.path), edit)
         # Checks that there is a text, of a size that a note may have.
         text_bytes(new)
         event = new_event(ports, "edit", by="person", reason="new text")
@@ -113,6 +126,65 @@ def _text_of(raw: bytes, path: str) -> str:
         return body_bytes(raw).decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"the text of {path} is not UTF-8", hint="Save it as UTF-8.") from None
+
+
+def _edited(text: str, edit: TextEdit) -> str:
+    """The text with the one place replaced; it keeps its line ends.
+
+    Raises:
+        NotFoundError: the place is not there, or there is more than one.
+        UsageError: the edit names no place, or two.
+    """
+    if bool(edit.find) == bool(edit.section):
+        raise UsageError("give `find` or `section`, one of them")
+    end = "\r\n" if "\r\n" in text else "\n"
+    replacement = _with_ends(edit.replacement, end)
+    if edit.section:
+        start, stop = _section(text, edit.section)
+        if replacement and not replacement.endswith("\n"):
+            replacement += end
+        # The blank lines around the section are as they were.
+        old = text[start:stop]
+        before = old[: len(old) - len(old.lstrip("\r\n"))] if old.strip() else ""
+        after = old[len(old.rstrip("\r\n")) :].removeprefix(end) if old.strip() else old
+        heading_ends = text[:start].endswith("\n")
+        return (
+            f"{text[:start]}{'' if heading_ends else end}{before}{replacement}{after}{text[stop:]}"
+        )
+    find = edit.find if edit.find in text else _with_ends(edit.find, end)
+    count = text.count(find)
+    if count != 1:
+        times = f"is there {count} times" if count else "is not in the text"
+        hint = "Give more of the words around it." if count else "Read the note again."
+        raise NotFoundError(f"{_shown(find)!r} {times}", hint=hint)
+    return text.replace(find, replacement)
+
+
+def _with_ends(text: str, end: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", end)
+
+
+def _section(text: str, heading: str) -> tuple[int, int]:
+    """Where the text of a section begins and ends."""
+    outline = headings(text)
+    wanted = " ".join(heading.lstrip("#").split())
+    same = [each for each in outline if _said(each).casefold() == wanted.casefold()]
+    if len(same) != 1:
+        what = f"{len(same)} headings" if same else "no heading"
+        shown = "; ".join(map(_said, outline[:10]))
+        hint = "Use `find`." if same else f"There are: {shown}." if outline else "It has none."
+        raise NotFoundError(f"{what} {_shown(heading)!r}", hint=hint)
+    start = min(same[0].end + 1, len(text))
+    return start, max(start, same[0].section_end)
+
+
+def _said(heading: Heading) -> str:
+    # A heading may hold code, which is compared as it is written.
+    return " ".join(heading.written.split())
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def with_appended(ports: VaultPorts, path: str, more: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from amem_cli.editing.property_links import (
+from amem_cli.editing.renames import (
     Mentions,
     links_in_other_properties,
     redirected_properties,

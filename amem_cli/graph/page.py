@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.data import table
 from amem_cli.graph.graph import shortened
 from amem_cli.graph.stats import link_days, note_days
-from amem_cli.markdown.plain_text import prose_lines
+from amem_cli.markdown.plain_text import prose
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
@@ -185,4 +185,4 @@ def _beginning(passages: Sequence[str], title: str, longest: int) -> str:
     # The panel shows the title already.
     if heading and heading[1].strip() == title:
         text = text[heading.end() :]
-    return shortened(" ".join(prose_lines(text)), longest)
+    return shortened(" ".join(prose(text).splitlines()), longest)

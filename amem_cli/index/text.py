@@ -20,16 +20,18 @@ from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
 from amem_cli.language.detect import detect_language, function_words, languages_that_count
-from amem_cli.language.stems import RUN_OF_LETTERS, fold_scripts, stems
 from amem_cli.language.words import (
+    RUN_OF_LETTERS,
     SEPARATOR,
     TOKEN,
     UNSPACED_RUN,
     cjk_bigrams,
     fold,
+    fold_scripts,
     is_stopword,
     is_unspaced,
     plain_word,
+    stems,
 )
 
 if TYPE_CHECKING:

@@ -108,8 +108,8 @@ def _languages_by_word() -> dict[str, tuple[dict[str, float], bool]]:
     }
 
 
-# The candidates of one note are asked about several times, and again for the next note.
-@lru_cache(maxsize=256)
+# One note is asked for its language by several readers in turn.
+@lru_cache(maxsize=512)
 def language_of(text: str) -> Language:
     """What a text without front matter tells of its language; its beginning counts."""
     sample = unicodedata.normalize("NFKC", text[:_LETTERS_READ]).replace("’", "'")

@@ -127,7 +127,7 @@ def month_words() -> Mapping[str, str]:
         for each in languages()
         if each.field("dates.weekdays")
         for number, row in enumerate(each.field("dates.months"), 1)
-        for name in _folded(row).split()
+        for name in fold(row).split()
     }
 
 
@@ -135,7 +135,7 @@ def month_words() -> Mapping[str, str]:
 def calendar_words() -> frozenset[str]:
     """Names of weekdays, and of the months in the languages whose file has both."""
     weekdays = " ".join(phrases("dates.weekdays"))
-    return frozenset((*_folded(weekdays).split(), *month_words()))
+    return frozenset((*fold(weekdays).split(), *month_words()))
 
 
 def read_language(name: str, text: str) -> Language:
@@ -181,9 +181,9 @@ class _Reader:
             _with_parts(phrases),
             self._units(),
             self._numbers(),
-            {_folded(key): _folded(value) for key, value in self._texts("separable").items()},
+            {fold(key): fold(value) for key, value in self._texts("separable").items()},
             {
-                field: frozenset(_folded(value).split())
+                field: frozenset(fold(value).split())
                 for field, value in self._texts("words", _WORDS).items()
             },
             self._links(),
@@ -220,7 +220,7 @@ class _Reader:
             self._refuse(name, "holds an empty phrase")
         # In expressions `\W` is not `\w`, so only the letter that folding makes two is changed.
         return tuple(
-            each.replace("ß", "ss") if table == "dates" or is_expression(each) else _folded(each)
+            each.replace("ß", "ss") if table == "dates" or is_expression(each) else fold(each)
             for each in value
         )
 
@@ -231,14 +231,14 @@ class _Reader:
         for unit in units:
             if unit not in _UNITS:
                 self._refuse("dates.units", f"{unit!r} is none of {', '.join(_UNITS)}")
-        return {unit: tuple(_folded(value).split()) for unit, value in units.items()}
+        return {unit: tuple(fold(value).split()) for unit, value in units.items()}
 
     def _numbers(self) -> Mapping[str, int]:
         texts = self._texts("numbers")
         for value in texts:
             if not value.isdecimal():
                 self._refuse(f"numbers.{value}", "the key must be a number in digits")
-        return {word: int(value) for value, row in texts.items() for word in _folded(row).split()}
+        return {word: int(value) for value, row in texts.items() for word in fold(row).split()}
 
     def _links(self) -> Mapping[str, str]:
         links = self._texts("links", _LINKS)
@@ -288,8 +288,8 @@ def check_expressions(each: Language) -> None:
                 raise LanguageFileError(f"{each.code}.toml: `{field}`: {fault}")
 
 
-def _folded(text: str) -> str:
-    # As `words.fold` does, whose module reads these files.
+def fold(text: str) -> str:
+    """The text as it is compared: compatibility forms composed (NFKC), case folded."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lsprotocol import types as lsp
 
 from amem_cli.lsp.editor import Document, Editor
-from amem_cli.markdown.being_typed import TypedLink, TypedTag, typed_link, typed_tag
 from amem_cli.markdown.links import format_link
+from amem_cli.markdown.outline import TypedLink, TypedTag, typed_link, typed_tag
 from amem_cli.search.completion import NoteName
 
 _KINDS = {

@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from lsprotocol import types as lsp
 
 from amem_cli.lsp.editor import Document, Editor
-from amem_cli.markdown.being_typed import all_links, link_at
 from amem_cli.markdown.links import WikiLink, is_attachment, target_span
-from amem_cli.markdown.outline import Heading, block_place, folds, heading_named, headings
+from amem_cli.markdown.outline import (
+    Heading,
+    all_links,
+    block_place,
+    folds,
+    heading_named,
+    headings,
+    link_at,
+)
 from amem_cli.workspace.writing_help import NoteCard
 
 _LINKS_SHOWN = 6

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from amem_cli.markdown.regions import Cut, blank_out, find_regions, spliced
+from amem_cli.markdown.regions import Cut, blank_out, spliced, visible_text
 
 # As in Obsidian a label holds no blanks. `[[^1]]` is a link to a block.
 _LABEL = re.compile(r"(?<!\\)(?:\\\\)*\[\^([^\[\]\s\0]{1,100})\]")
@@ -44,7 +44,7 @@ def find_footnotes(text: str) -> list[Footnote]:
     """The definitions `[^label]: …` of a text with LF line endings, in its order, outside code."""
     if "[^" not in text:
         return []
-    return list(_footnotes(text, _visible(text)))
+    return list(_footnotes(text, visible_text(text)))
 
 
 def with_own_footnotes(text: str, beside: str) -> str:
@@ -132,12 +132,8 @@ def _contents(text: str, visible: str) -> dict[str, str]:
     return found
 
 
-def _visible(text: str) -> str:
-    return blank_out(text, ((region.start, region.end) for region in find_regions(text)))
-
-
 def _without_else(text: str) -> str:
-    visible = _visible(text)
+    visible = visible_text(text)
     return blank_out(visible, (match.span() for match in _ELSE.finditer(visible)))
 
 

@@ -7,10 +7,18 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import quote, unquote
 
-from amem_cli.markdown.regions import Cut, Region, blank_out, find_regions, spliced
+from amem_cli.markdown.regions import (
+    Cut,
+    Region,
+    blank_out,
+    find_regions,
+    spliced,
+    visible_text,
+)
 
 _DOUBLE_BRACKETS = re.compile(r"\[{2,}|\]{2,}|\n")
 _SINGLE_BRACKETS = re.compile(r"\\[!-~]|[\[\]]|\n[ \t>\r]*(?=\n)")
@@ -58,11 +66,18 @@ class _MarkdownSpan:
 
 @dataclass(frozen=True, slots=True)
 class LinkScan:
-    """All links of a text, and the text with everything blanked in which markdown means nothing."""
+    """All links of a text, its regions, and the text with these blanked."""
 
+    regions: tuple[Region, ...]
     visible: str
-    wikilinks: list[WikiLink]
-    markdown: list[_MarkdownSpan]
+    wikilinks: tuple[WikiLink, ...]
+    markdown: tuple[_MarkdownSpan, ...]
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Start and end of each link."""
+        spans = [(link.start, link.end) for link in self.wikilinks]
+        return spans + [(span.start, span.end) for span in self.markdown]
 
 
 def find_links(text: str) -> list[WikiLink]:
@@ -73,7 +88,7 @@ def find_links(text: str) -> list[WikiLink]:
     """
     if "[" not in text:
         return []
-    links = scan_links(text, find_regions(text))
+    links = scan_links(text)
     local = (_local_link(text, span) for span in links.markdown)
     found = [*links.wikilinks, *(link for link in local if link is not None)]
     return sorted(found, key=lambda link: link.start)
@@ -103,10 +118,8 @@ def _hashtags(text: str) -> Iterator[tuple[int, str]]:
     """Each hashtag with where its name begins."""
     if "#" not in text:
         return
-    links = scan_links(text, find_regions(text))
-    spans = [(link.start, link.end) for link in links.wikilinks]
-    spans += [(span.start, span.end) for span in links.markdown]
-    for match in _HASHTAG.finditer(blank_out(links.visible, spans)):
+    links = scan_links(text)
+    for match in _HASHTAG.finditer(blank_out(links.visible, links.spans)):
         tag = leading_tag(match[1])
         if tag is not None:
             yield match.start(1) + match[1].index(tag), tag
@@ -149,12 +162,14 @@ def format_link(target: str, display: str = "") -> str:
     return f"[[{target}|{shown}]]" if shown and shown != target else f"[[{target}]]"
 
 
-def scan_links(text: str, regions: list[Region]) -> LinkScan:
-    visible = blank_out(text, ((region.start, region.end) for region in regions))
-    wikilinks = list(_wikilinks(text, visible))
+# Several readers ask about one text in turn.
+@lru_cache(maxsize=16)
+def scan_links(text: str) -> LinkScan:
+    visible = visible_text(text)
+    wikilinks = tuple(_wikilinks(text, visible))
     # Blanked, or the inner brackets of a wikilink would be read as those of a markdown link.
     unlinked = blank_out(visible, ((link.start, link.end) for link in wikilinks))
-    return LinkScan(visible, wikilinks, list(_markdown_spans(text, unlinked)))
+    return LinkScan(tuple(find_regions(text)), visible, wikilinks, tuple(_markdown_spans(unlinked)))
 
 
 def _wikilinks(text: str, visible: str) -> Iterator[WikiLink]:
@@ -208,7 +223,7 @@ def _is_citation(visible: str, end: int) -> bool:
     return match is not None and bool(_SCHEME.match(match["angle"] or match["bare"] or ""))
 
 
-def _markdown_spans(text: str, visible: str) -> Iterator[_MarkdownSpan]:
+def _markdown_spans(visible: str) -> Iterator[_MarkdownSpan]:
     """Spans ordered by their ends; one may lie in the shown text of another."""
     openings: list[int] = []
     for token in _SINGLE_BRACKETS.finditer(visible):

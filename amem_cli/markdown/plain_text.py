@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from amem_cli.markdown.links import WikiLink, is_attachment, is_embed, scan_links
-from amem_cli.markdown.regions import Cut, find_regions, spliced
+from amem_cli.markdown.regions import Cut, spliced
 
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
 _RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
@@ -27,37 +28,31 @@ _LEFTOVERS = re.compile(r"\[\[|\]\]|\{\{|\}\}|-{3,}|%%|\||!\[")
 _BLANKS = re.compile(r"[ \t\u00a0]{2,}")
 
 
-def prose_lines(markdown: str, *, with_code: bool = False) -> list[str]:
-    """The lines of the text without markup; lines that hold nothing else become empty.
+@lru_cache(maxsize=64)
+def prose(markdown: str, *, with_code: bool = False) -> str:
+    """The whole text without markup; list items, headings and quotes are between blank lines.
 
     Args:
         markdown: a note's body.
         with_code: keep the lines inside code fences, as they are.
-
-    Returns:
-        One entry per line of the body. No entry holds `[[`, `{{`, `---` or a newline, unless it is
-        a line of code.
     """
     lines: list[str] = []
     fence = ""
     for line in markdown.splitlines():
-        mark = _FENCE.match(line)
-        if fence:
-            closes = bool(mark) and line.strip() == line.strip()[0] * len(line.strip())
-            if closes and line.strip().startswith(fence):
-                fence = ""
-                lines.append("")
-            else:
-                lines.append(line if with_code else "")
-        elif mark:
-            fence = mark.group(1)
-            lines.append("")
-        else:
-            lines.append(plain_line(line))
-    return lines
+        mark, bare, kept = _FENCE.match(line), line.strip(), ""
+        if not fence and not mark:
+            kept = _plain_line(line)
+        elif not fence and mark:
+            fence = mark[1]
+        elif mark and bare == bare[0] * len(bare) and bare.startswith(fence):
+            fence = ""
+        elif with_code:
+            kept = line
+        lines.extend(("", kept, "") if _OWN_LINE.match(line) else (kept,))
+    return "\n".join(lines)
 
 
-def plain_line(line: str) -> str:
+def _plain_line(line: str) -> str:
     """One line of markdown without its markup."""
     if _RULE_OR_TABLE_LINE.match(line):
         return ""
@@ -73,15 +68,6 @@ def plain_line(line: str) -> str:
     line = _EMPHASIS.sub("", line)
     line = _LEFTOVERS.sub(" ", line)
     return _BLANKS.sub(" ", line).strip()
-
-
-def prose(markdown: str, *, with_code: bool = False) -> str:
-    """The whole text without markup; list items, headings and quotes are between blank lines."""
-    lines: list[str] = []
-    plain = prose_lines(markdown, with_code=with_code)
-    for line, kept in zip(markdown.splitlines(), plain, strict=True):
-        lines.extend(("", kept, "") if _OWN_LINE.match(line) else (kept,))
-    return "\n".join(lines)
 
 
 def without_quotes(markdown: str) -> str:
@@ -164,6 +150,8 @@ def _is_emphasis(visible: str, start: int, end: int) -> bool:
     return not (before.isascii() and before.isalnum() and after.isascii() and after.isalnum())
 
 
+# Several readers ask about one text in turn.
+@lru_cache(maxsize=64)
 def plain_text(markdown: str) -> str:
     """The words of a text as a reader sees them, for prompts and embeddings.
 
@@ -171,10 +159,9 @@ def plain_text(markdown: str) -> str:
     emphasis, heading and list marks, HTML tags, table lines and reference definitions go. Lines
     stay lines; blanks are collapsed. Linear in the length of the text.
     """
-    regions = find_regions(markdown)
-    links = scan_links(markdown, regions)
-    cuts = [Cut(each.start, each.inner_start) for each in regions]
-    cuts += [Cut(each.inner_end, each.end) for each in regions]
+    links = scan_links(markdown)
+    cuts = [Cut(each.start, each.inner_start) for each in links.regions]
+    cuts += [Cut(each.inner_end, each.end) for each in links.regions]
     cuts += [cut for link in links.wikilinks for cut in _wikilink_cuts(markdown, link)]
     for span in links.markdown:
         opening = span.start - 1 if is_embed(markdown, span.start) else span.start

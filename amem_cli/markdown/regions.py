@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 CODE_INDENT = 4
@@ -51,11 +52,22 @@ def find_regions(text: str) -> list[Region]:
     Returns:
         Regions in the order of the text, without overlap.
     """
+    return list(_regions(text))
+
+
+# Several readers ask about one text in turn.
+@lru_cache(maxsize=16)
+def _regions(text: str) -> tuple[Region, ...]:
     if not _ANY_MARK.search(text):
-        return []
+        return ()
     scanner = _Scanner(text)
     scanner.scan()
-    return scanner.regions
+    return tuple(scanner.regions)
+
+
+def visible_text(text: str) -> str:
+    """The text with its regions blanked, see `blank_out`."""
+    return blank_out(text, ((region.start, region.end) for region in _regions(text)))
 
 
 def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -64,13 +76,11 @@ def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
     Args:
         spans: (start, end); one that lies in another is blanked with it.
     """
-    return spliced(
-        text, (Cut(start, end, _NO_BREAK.sub(_nul, text[start:end])) for start, end in spans)
-    )
 
+    def nuls(start: int, end: int) -> str:
+        return _NO_BREAK.sub(lambda found: "\0" * len(found[0]), text[start:end])
 
-def _nul(found: re.Match[str]) -> str:
-    return "\0" * len(found[0])
+    return spliced(text, (Cut(start, end, nuls(start, end)) for start, end in spans))
 
 
 class Cut(NamedTuple):

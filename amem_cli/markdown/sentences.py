@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amem_cli.language.lexicon import word_list
 from amem_cli.language.words import sentences, words
 from amem_cli.markdown.links import scan_links
-from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.markdown.regions import blank_out
 
 _IN_PLACE_OF_A_LINK = "\1"
 _AROUND = " \t\r\0>"
@@ -31,13 +31,11 @@ def only_sentences(markdown: str) -> str:
     nothing but links, tags, addresses and words that point to them (`See [[Walrus]].`). Linear in
     the length of the text.
     """
-    regions = find_regions(markdown)
-    links = scan_links(markdown, regions)
-    gone = [(each.start, each.end) for each in regions if each.kind != "code"]
+    links = scan_links(markdown)
+    gone = [(each.start, each.end) for each in links.regions if each.kind != "code"]
     gone.append((0, _end_of_header(markdown)))
-    mute = [(each.start, each.end) for each in regions if each.kind == "code"]
-    mute += [(each.start, each.end) for each in links.wikilinks]
-    mute += [(each.start, each.end) for each in links.markdown]
+    mute = [(each.start, each.end) for each in links.regions if each.kind == "code"]
+    mute += links.spans
     bare = blank_out(blank_out(markdown, mute).replace("\0", _IN_PLACE_OF_A_LINK), gone)
     for start, end, is_text in _blocks(bare):
         if is_text:

@@ -391,7 +391,7 @@ def _update(workspace: Workspace, given: Arguments) -> Updated:
 
 
 def _edit(workspace: Workspace, given: Arguments) -> Updated:
-    from amem_cli.editing.edit_text import TextEdit
+    from amem_cli.editing.edit import TextEdit
 
     edit = TextEdit(given["replacement"], given["find"] or "", given["section"] or "")
     note = workspace.note(given["note"])

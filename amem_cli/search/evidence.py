@@ -88,12 +88,15 @@ def scale_for(readable: float | None, *, is_spread: bool = False) -> Scale:
     return Scale(*(readable * near + (1 - readable) * said for near, said in pairs))
 
 
-def chance(passages: int, notes: int, per_passage: float) -> float:
-    """The cosine that the best passage of the nearest of so many notes has by chance alone."""
+def chance(notes: int) -> float:
+    """The cosine that the nearest of so many notes has by chance alone."""
     # The largest of n normally distributed values is near sigma times sqrt(2 ln n).
-    return per_passage * math.log(max(1, passages)) + _CHANCE * math.sqrt(
-        2 * math.log(max(2, notes))
-    )
+    return _CHANCE * math.sqrt(2 * math.log(max(2, notes)))
+
+
+def rarity(count: int, total: int) -> float:
+    """The weight of a word by how many of all notes hold it."""
+    return math.log(1 + total / (count + 0.5))
 
 
 def gathered(
@@ -110,8 +113,8 @@ def gathered(
         matches: for each term in how many of the `total` notes it occurs, and which hold it.
         nearness: of each note, see `Evidence`; None without an encoder.
     """
-    weights = [math.log(1 + total / (count + 0.5)) for count, _ in matches]
-    whole, rarest = sum(weights), math.log(1 + total / 0.5)
+    weights = [rarity(count, total) for count, _ in matches]
+    whole, rarest = sum(weights), rarity(0, total)
     telling = _naming_terms(query, terms, [count for count, _ in matches], total)
     found = {}
     for path in paths:

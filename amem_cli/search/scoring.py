@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.index.text import loosened
 from amem_cli.language.dates import seconds_between
-from amem_cli.search.evidence import chance, gathered
+from amem_cli.search.evidence import chance, gathered, rarity
 from amem_cli.search.occasion import (
     TIME_REACH,
     TIME_SPAN_SECONDS,
@@ -21,6 +21,7 @@ from amem_cli.search.occasion import (
     lent_in_time,
     lost_by_turns,
 )
+from amem_cli.search.search import linked_paths
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
@@ -185,7 +186,7 @@ class QueryScorer:
             cosines = self._index.vectors.scores(vector, len(paths), paths)
             counts = text.passage_counts(list(cosines))
             nearness = {
-                path: cosine - chance(counts.get(path, 1), total, PASSAGE_CHANCE)
+                path: cosine - (_passage_chance(counts.get(path, 1)) + chance(total))
                 for path, cosine in cosines.items()
             }
         return gathered(self._query, terms, matches, nearness, paths, total)
@@ -226,8 +227,7 @@ class QueryScorer:
         return self._neighbours[path]
 
     def _links(self, path: str) -> dict[str, float]:
-        links = (*self._index.links.outgoing(path), *self._index.links.incoming(path))
-        others = {other for other, _ in links if other != path and self._is_allowed(other)}
+        others = filter(self._is_allowed, linked_paths(self._index, path))
         return dict.fromkeys(others, LINK_SHARE)
 
     def _suggested(self, paths: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -316,8 +316,13 @@ def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
 
 def less_chance(cosines: Mapping[str, float], passages: Mapping[str, int]) -> dict[str, float]:
     """Cosines of notes' best passages, less what the best of so many has by chance, best first."""
-    chance = {key: PASSAGE_CHANCE * math.log(max(1, passages.get(key, 1))) for key in cosines}
-    return ranked({key: cosine - chance[key] for key, cosine in cosines.items()})
+    return ranked(
+        {key: cosine - _passage_chance(passages.get(key, 1)) for key, cosine in cosines.items()}
+    )
+
+
+def _passage_chance(passages: int) -> float:
+    return PASSAGE_CHANCE * math.log(max(1, passages))
 
 
 def held_shares(
@@ -330,7 +335,7 @@ def held_shares(
     Args:
         matches: for each term in how many of the `total` notes it occurs, and which hold it.
     """
-    weights = [math.log(1 + total / (count + 0.5)) if count else 0.0 for count, _ in matches]
+    weights = [rarity(count, total) if count else 0.0 for count, _ in matches]
     whole = sum(weights)
     if whole <= 0:
         return {}

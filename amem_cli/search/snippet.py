@@ -7,8 +7,16 @@ import unicodedata
 from collections.abc import Sequence
 
 from amem_cli.index.text import indexable_text
-from amem_cli.language.stems import fold_scripts, german_stem, stems
-from amem_cli.language.words import TOKEN, fold, index_stems, is_unspaced, stem
+from amem_cli.language.words import (
+    TOKEN,
+    fold,
+    fold_scripts,
+    german_stem,
+    index_stems,
+    is_unspaced,
+    stem,
+    stems,
+)
 from amem_cli.markdown.plain_text import plain_text
 
 SNIPPET_CHARACTERS = 240

@@ -13,8 +13,7 @@ from amem_cli.workspace.undo_and_review import UndoAndReview
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.editing.add import NewNote
-    from amem_cli.editing.edit import FieldEdits, Removal
-    from amem_cli.editing.edit_text import TextEdit
+    from amem_cli.editing.edit import FieldEdits, Removal, TextEdit
     from amem_cli.editing.move import Moved, OpenInEditor
     from amem_cli.editing.tags import Retagged
     from amem_cli.index.records import NoteSummary

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError
-from amem_cli.markdown.being_typed import TypedLink, all_links, paragraph_at
-from amem_cli.markdown.outline import Heading, headings
+from amem_cli.markdown.outline import Heading, TypedLink, all_links, headings, paragraph_at
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import body_place

@@ -16,7 +16,6 @@ from amem_cli.ask.extract import (
     coverage,
     nearest,
     quotation,
-    rarity,
     sentences_of,
 )
 from amem_cli.ask.prompt import (
@@ -31,6 +30,7 @@ from amem_cli.ask.sources import Excerpt, QuotedNote, SourceLink, chosen_excerpt
 from amem_cli.index.records import NoteSummary
 from amem_cli.models.prompt_text import estimated_tokens
 from amem_cli.models.reply_schema import read_answer, to_gbnf, to_json_schema
+from amem_cli.search.evidence import rarity
 
 QUESTION = "What does the spare key of the boathouse open?"
 WORDS = ("harbour", "lantern", "boathouse", "copper", "spare", "ledger", "walrus", "orchard")
@@ -243,7 +243,8 @@ def test_tokens_are_estimated_by_script() -> None:
 
 
 def test_rare_words_weigh_more() -> None:
-    weights = rarity({"walrus": 1, "note": 90, "unheard": 0}, 100)
+    counts = {"walrus": 1, "note": 90, "unheard": 0}
+    weights = {word: rarity(count, 100) for word, count in counts.items()}
     assert weights["unheard"] > weights["walrus"] > weights["note"]
     assert coverage(["walrus", "note", "unheard"], weights) == pytest.approx(1.0)
     assert coverage([], weights) == 0.0 and coverage(["a"], {}) == 0.0

@@ -10,7 +10,7 @@ import pytest
 from amem_cli.duplicates.merge import Merged, merge
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
-from amem_cli.editing.property_links import links_in_other_properties
+from amem_cli.editing.renames import links_in_other_properties
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import HeaderRefused, NotFoundError, SettingsError, UsageError, WriteConflict
 from amem_cli.index.draft import NoteDraft, new_event, provenance_of

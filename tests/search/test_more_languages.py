@@ -12,8 +12,7 @@ from amem_cli.data import table
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import synchronise
 from amem_cli.language.detect import language_of, named_shares
-from amem_cli.language.stems import LATIN_LANGUAGES, fold_scripts, stems
-from amem_cli.language.words import fold
+from amem_cli.language.words import LATIN_LANGUAGES, fold, fold_scripts, stems
 from amem_cli.search.search import search
 from amem_cli.search.snippet import marks
 from tests.vaults import open_vault, write_note
