@@ -79,6 +79,9 @@ class _NoLinks:
     def incoming(self, path: str) -> list[Any]:
         return []
 
+    def linked(self, path: str) -> list[str]:
+        return []
+
     def all(self) -> Any:
         return iter(())
 

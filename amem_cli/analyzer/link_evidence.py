@@ -32,7 +32,6 @@ from amem_cli.language.words import (
 )
 from amem_cli.markdown.plain_text import prose
 from amem_cli.notes.note import Note
-from amem_cli.search.search import linked_paths
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
@@ -464,7 +463,7 @@ def _candidate(
         tags=note.tags,
         context=note.context,
         created=earlier.made(note),
-        links=frozenset(linked_paths(index, note.path)),
+        links=frozenset(index.links.linked(note.path)),
         key=note.key,
         aliases=note.aliases,
         private=note.private,

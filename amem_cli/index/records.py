@@ -328,6 +328,11 @@ class IndexLinks:
         names = RememberedNames(self._names, {})
         return [each for each in others if resolve(each[1].target, each[0], names) == path]
 
+    def linked(self, path: str) -> list[str]:
+        """Paths of the notes that a note links to or is linked from, each once, links out first."""
+        both = (*self.outgoing(path), *self.incoming(path))
+        return [each for each in dict.fromkeys(other for other, _ in both) if each != path]
+
     def all(self) -> Iterator[tuple[str, NoteLink]]:
         """Every link with the path of its note, by path."""
         return self._read("")

@@ -21,7 +21,6 @@ from amem_cli.search.occasion import (
     lent_in_time,
     lost_by_turns,
 )
-from amem_cli.search.search import linked_paths
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
@@ -227,7 +226,7 @@ class QueryScorer:
         return self._neighbours[path]
 
     def _links(self, path: str) -> dict[str, float]:
-        others = filter(self._is_allowed, linked_paths(self._index, path))
+        others = filter(self._is_allowed, self._index.links.linked(path))
         return dict.fromkeys(others, LINK_SHARE)
 
     def _suggested(self, paths: Iterable[str]) -> dict[str, dict[str, float]]:

@@ -276,7 +276,7 @@ def _neighbors(
     floor = min((hit.rank_score for hit in hits), default=0.0)
     best: dict[str, tuple[float, str]] = {}
     for hit in hits:
-        for path in linked_paths(index, hit.note.path):
+        for path in index.links.linked(hit.note.path):
             if path in direct or (allowed is not None and path not in allowed):
                 continue
             score = min(floor, (hit.rank_score + scores.get(path, 0.0)) / 2)
@@ -284,15 +284,6 @@ def _neighbors(
                 best[path] = (score, hit.note.key)
     order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
     return [(path, score, via) for path, (score, via) in order]
-
-
-def linked_paths(index: MemoryIndex, path: str) -> list[str]:
-    """Notes that a note links to or is linked from, each once, links out first."""
-    outgoing = (target for target, _ in index.links.outgoing(path))
-    incoming = (source for source, _ in index.links.incoming(path))
-    found = dict.fromkeys((*outgoing, *incoming))
-    found.pop(path, None)
-    return list(found)
 
 
 def supersessions(
