@@ -1,4 +1,4 @@
-"""LoCoMo's own file of conversations, and what every kind of conversation looks like here.
+"""The conversations of a path: those of LoCoMo's own file, or hand-written vaults with answers.
 
 The shape, as LoCoMo's paper and its readers describe it: a JSON list of samples, each with
 `sample_id`, `conversation` (`speaker_a`, `speaker_b`, `session_1`, `session_1_date_time`, …) and
@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from memory_gold import rows
+from retrieval_data import gold_vault
 
 # The numbers are the data's; the names are those of LoCoMo's issue 6, and other papers differ.
 CATEGORIES = {
@@ -197,3 +200,40 @@ def moment_of(date: str) -> datetime | None:
         except ValueError:
             continue
     return None
+
+
+def conversations(path: Path) -> list[Conversation]:
+    """Those of a JSON file in LoCoMo's shape, or of `PATH/gold/*/questions.jsonl`.
+
+    Raises:
+        SystemExit: there is neither.
+    """
+    if path.is_file():
+        return read_locomo(path)
+    found = sorted((path / "gold").glob("*/questions.jsonl"))
+    if found:
+        return [gold_conversation(each.parent) for each in found]
+    if (path / "locomo10.json").is_file():
+        return read_locomo(path / "locomo10.json")
+    raise SystemExit(f"{path} is no file in LoCoMo's shape, and holds no gold/*/questions.jsonl")
+
+
+def gold_conversation(folder: Path) -> Conversation:
+    """A written vault; its category `none` asks for what no note holds."""
+    turns = [
+        Turn(each.id, each.bare, each.new.created or UNDATED, title=each.new.title)
+        for each in gold_vault(folder).turns
+    ]
+    questions = [
+        Question(
+            id=row["query_id"],
+            conversation=folder.name,
+            category=row["type"],
+            text=row["query"],
+            answer=row["answer"] if row["gold"] else "",
+            trap="",
+            evidence=tuple(row["gold"]),
+        )
+        for row in rows(folder / "questions.jsonl")
+    ]
+    return Conversation(folder.name, turns, questions)

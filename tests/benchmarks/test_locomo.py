@@ -103,26 +103,6 @@ def test_without_a_model_the_rows_that_need_none_quote(
     assert "session 10 has no date" in shown.err
 
 
-def test_several_k_are_asked_in_one_run(
-    locomo: Any, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = data.parent / "run"
-    options = ("--backend", "none", "--rows", "plain-rag,ask", "--results", str(folder))
-    document = run(locomo, data, *options, "--k", "1,3")
-    assert list(document["by_k"]) == ["1", "3"]
-    cost = {k: each["cost"]["plain-rag"]["notes_shown"] for k, each in document["by_k"].items()}
-    assert cost["1"] <= 1 < cost["3"] <= 3
-    assert document["cost"] == document["by_k"]["1"]["cost"]
-    assert "answerable: F1 by k" in capsys.readouterr().out
-    rows = [json.loads(line) for line in (folder / "answers.jsonl").read_text().splitlines()]
-    # `ask` has its own number of notes, and is asked once.
-    assert [row["row"] for row in rows].count("plain-rag") == 2 * 5
-    assert [row["row"] for row in rows].count("ask") == 5
-    again = run(locomo, data, *options, "--k", "3")
-    assert again["cost"]["plain-rag"] == document["by_k"]["3"]["cost"]["plain-rag"]
-    assert len((folder / "answers.jsonl").read_text().splitlines()) == len(rows)
-
-
 def test_a_perfect_reader_shows_what_search_and_checks_leave(locomo: Any, data: Path) -> None:
     document = run(locomo, data, "--backend", "perfect", "--categories", "1,2,4,5")
     rows = document["scores"]["answerable"]["rows"]
@@ -173,40 +153,6 @@ def test_a_model_that_writes_is_counted_by_the_note(locomo: Any, data: Path) -> 
     assert document["writing"]["full"]["notes"] == 6
     assert document["writing"]["full"]["calls"] >= 1
     assert set(document["writing"]) == {"full", "no-evolution"}
-
-
-def test_the_trap_counts_against_a_model_and_for_it_in_the_papers_figure(
-    locomo: Any, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ("--categories", "5", "--rows", "paper-prompt", "--paper-adversarial")
-    with ChatServer() as server:
-        server.content = json.dumps({"answer": "A red kayak"})
-        fooled = run(
-            locomo, data, "--base-url", server.url, "--model", "m", "--writer", "none", *options
-        )
-        (request,) = server.requests
-    offered = request.body["messages"][-1]["content"]
-    assert "A red kayak" in offered and "Not mentioned in the conversation" in offered
-    figures = fooled["unanswerable"]["rows"]["paper-prompt"]
-    assert figures["refused"][0] == 0.0
-    assert figures["paper_inverted_f1"][0] == 100.0
-    assert "INVERTED (more is worse): F1 100.0" in capsys.readouterr().out
-    right = run(locomo, data, "--backend", "perfect", *options)
-    figures = right["unanswerable"]["rows"]["paper-prompt"]
-    assert figures["refused"][0] == 100.0
-    assert figures["paper_inverted_f1"][0] == 0.0
-
-
-def test_the_papers_prompt_can_be_that_of_every_row(locomo: Any, data: Path) -> None:
-    with ChatServer() as server:
-        server.content = knows_all
-        document = run(
-            locomo, data, "--base-url", server.url, "--model", "m", "--writer", "none",
-            "--prompt", "paper", "--categories", "2", "--rows", "amem,plain-rag,full-context",
-        )  # fmt: skip
-        shapes = {tuple(schema_of(each.body)["properties"]) for each in server.requests}
-    assert shapes == {("answer",)}
-    assert document["scores"]["answerable"]["rows"]["plain-rag"]["f1"][0] == 100.0
 
 
 def test_a_window_that_holds_less_than_the_conversation_is_told(locomo: Any, data: Path) -> None:
@@ -281,21 +227,6 @@ def test_answers_of_another_encoder_are_not_mixed_in(
         run(locomo, data, *options)
 
 
-def test_a_note_that_a_killed_run_did_not_tell_of_is_added_once(locomo: Any, data: Path) -> None:
-    folder = data.parent / "run"
-    options = ("--backend", "none", "--rows", "amem", "--results", str(folder))
-    first = run(locomo, data, *options)
-    log = folder / "conv-x-full.jsonl"
-    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
-    # Killed after the last note was written, and before a word of it was.
-    log.write_text("".join(lines[:-2]) + lines[-1][:20], encoding="utf-8")
-    (folder / "answers.jsonl").unlink()
-    second = run(locomo, data, *options)
-    notes = sorted((folder / "vaults" / "conv-x-full" / "notes").glob("*.md"))
-    assert len(notes) == 6
-    assert second["scores"] == first["scores"]
-
-
 def test_vaults_that_were_deleted_are_made_anew(locomo: Any, data: Path) -> None:
     folder = data.parent / "run"
     options = ("--backend", "none", "--rows", "amem", "--results", str(folder))
@@ -340,17 +271,6 @@ def test_what_is_not_there_is_told(
 ) -> None:
     with pytest.raises(SystemExit, match=said):
         run(locomo, data, "--backend", "none", *options)
-
-
-def test_conversations_that_amem_was_developed_on_are_kept_apart(locomo: Any, data: Path) -> None:
-    known = {**SAMPLE, "sample_id": "conv-26"}
-    data.write_text(json.dumps([SAMPLE, known]), encoding="utf-8")
-    options = ("--backend", "none", "--rows", "plain-rag")
-    scores = run(locomo, data, *options)["scores"]
-    assert scores["answerable, development conversations"]["questions"] == 4
-    assert scores["answerable, test conversations"]["questions"] == 4
-    only = run(locomo, data, *options, "--conversations", "test")["scores"]
-    assert only["answerable"]["questions"] == 4
 
 
 @pytest.mark.models
