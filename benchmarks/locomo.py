@@ -85,6 +85,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     options.window = options.window or own.llm_context_tokens
     options.deadline = options.deadline or own.llm_deadline_seconds
     options.encoder, options.reranker = own.encoder_model, own.search_reranker
+    options.candidates, options.max_links = own.evolution_candidates, own.evolution_max_links
+    if options.k < 1:
+        parser.error("--k is 1 or more")
     return options
 
 
@@ -167,23 +170,42 @@ def results_folder(options: argparse.Namespace) -> Iterator[Path]:
         return
     file = options.results / "settings.json"
     names = ("backend", "model", "writer", "window", "k", "seed", "encoder", "reranker")
+    names += ("candidates", "max_links")
     settings = {"data": options.data.name, **{name: getattr(options, name) for name in names}}
     if file.exists():
-        for name, value in json.loads(file.read_text(encoding="utf-8")).items():
-            if settings.get(name) != value:
-                raise SystemExit(f"{file.parent} is of {name} {value!r}; name another folder")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(settings, indent=1), encoding="utf-8")
+        former = json.loads(file.read_text(encoding="utf-8"))
+        for name in settings:
+            if former.get(name) != settings[name]:
+                other = f"{name} {former.get(name)!r}"
+                raise SystemExit(f"{file.parent} is of {other}; name another folder")
+    else:
+        write_whole(file, json.dumps(settings, indent=1))
     yield options.results
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
-    """JSON objects, a line each; what a killed run wrote in part is cut off."""
-    raw = file.read_bytes() if file.exists() else b""
-    whole = raw[: raw.rfind(b"\n") + 1]
-    if whole != raw:
-        file.write_bytes(whole)
-    return [json.loads(line) for line in whole.splitlines()]
+    """JSON objects, a line each; from the first broken line on, the file is cut off."""
+    rows, whole = [], 0
+    for line in file.read_bytes().splitlines(keepends=True) if file.exists() else ():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            break
+        if not line.endswith(b"\n"):
+            break
+        rows.append(row)
+        whole += len(line)
+    if file.exists():
+        os.truncate(file, whole)
+    return rows
+
+
+def write_whole(file: Path, text: str) -> None:
+    """A file that is there whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
 
 
 @dataclass
@@ -292,7 +314,7 @@ class Run:
         else:
             costs = [self._written(vault, turn, kind) for turn in conversation.turns]
             made = {"paths": vault.path_of, "costs": [each for each in costs if each]}
-            finished.write_text(json.dumps(made), encoding="utf-8")
+            write_whole(finished, json.dumps(made))
         self.costs.setdefault(kind, []).extend(made["costs"])
         self.encoder.save()
         return vault

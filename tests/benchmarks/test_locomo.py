@@ -186,6 +186,20 @@ def test_a_run_that_a_dead_server_stopped_goes_on_where_it_was(locomo: Any, data
         assert (again, server.requests) == (document, [])
 
 
+def test_a_failure_that_a_success_follows_is_kept(locomo: Any, data: Path) -> None:
+    folder = data.parent / "run"
+    with ChatServer() as server:
+        server.content = knows_all
+        # Two failures, a success, two failures and a success: never three in a row.
+        server.faults = ["401", "401", "", "401", "401", ""]
+        run(
+            locomo, data, "--base-url", server.url, "--model", "m", "--rows", "paper-prompt",
+            "--writer", "none", "--results", str(folder),
+        )  # fmt: skip
+    lines = (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["failed"] for line in lines] == [True, True, False, True, True]
+
+
 def test_a_dead_server_is_told_also_where_each_conversation_has_one_question(
     locomo: Any, data: Path
 ) -> None:
@@ -227,6 +241,53 @@ def test_answers_of_another_encoder_are_not_mixed_in(
         run(locomo, data, *options)
 
 
+def test_answers_whose_settings_are_not_all_known_are_not_mixed_in(
+    locomo: Any, data: Path
+) -> None:
+    folder = data.parent / "run"
+    options = ("--backend", "none", "--rows", "plain-rag", "--results", str(folder))
+    run(locomo, data, *options)
+    file = folder / "settings.json"
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    del settings["writer"]
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(SystemExit, match="writer None; name another folder"):
+        run(locomo, data, *options)
+
+
+def test_memories_of_other_link_settings_are_not_mixed_in(
+    locomo: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--backend", "none", "--rows", "amem", "--results", str(data.parent / "run"))
+    run(locomo, data, *options)
+    monkeypatch.setenv("AMEM_EVOLUTION_MAX_LINKS", "1")
+    with pytest.raises(SystemExit, match="max_links .*; name another folder"):
+        run(locomo, data, *options)
+
+
+@pytest.mark.parametrize("broken", [b'{"row": "plain-rag", "que', b'{"row": "plain\n', b"\xff\n"])
+def test_answers_behind_a_broken_line_are_asked_again(
+    locomo: Any, data: Path, broken: bytes
+) -> None:
+    folder = data.parent / "run"
+    options = ("--backend", "none", "--rows", "plain-rag", "--results", str(folder))
+    first = run(locomo, data, *options)
+    answers = folder / "answers.jsonl"
+    lines = answers.read_bytes().splitlines(keepends=True)
+    answers.write_bytes(b"".join(lines[:2]) + broken + b"".join(lines[3:]))
+    assert run(locomo, data, *options) == first
+    assert answers.read_bytes() == b"".join(lines)
+
+
+def test_the_name_of_a_conversation_leads_nowhere(locomo: Any, data: Path) -> None:
+    data.write_text(json.dumps([{**SAMPLE, "sample_id": "../../out/of"}]), encoding="utf-8")
+    before = set(data.parent.iterdir())
+    folder = data.parent / "run"
+    run(locomo, data, "--backend", "none", "--rows", "plain-rag", "--results", str(folder))
+    assert set(data.parent.iterdir()) == before | {folder, data.parent / "figures.json"}
+    assert {each.parent for each in folder.rglob("*.json")} == {folder, folder / "vaults"}
+
+
 def test_vaults_that_were_deleted_are_made_anew(locomo: Any, data: Path) -> None:
     folder = data.parent / "run"
     options = ("--backend", "none", "--rows", "amem", "--results", str(folder))
@@ -264,6 +325,7 @@ def test_without_options_the_model_is_the_one_that_amem_is_set_to(
         (("--conversations", "conv-1"), "no conversation conv-1; there are: conv-x"),
         (("--categories", "9"), "no question is left"),
         (("--rows", "full-context"), "no row is left"),
+        (("--k", "0"), "2"),
     ],
 )
 def test_what_is_not_there_is_told(
