@@ -120,14 +120,7 @@ class _NoLinks:
     def written(self, path: str) -> list[Any]:
         return []
 
-    def outgoing(self, path: str) -> list[Any]:
-        return []
-
-    def incoming(self, path: str) -> list[Any]:
-        return []
-
-    def linked(self, path: str) -> list[str]:
-        return []
+    outgoing = incoming = linked = written
 
     def all(self) -> Any:
         return iter(())
@@ -140,8 +133,7 @@ class _NoLinkHistory:
     def superseded(self, paths: Any = None) -> list[Any]:
         return []
 
-    def suggested(self, paths: Any = None) -> list[Any]:
-        return []
+    suggested = superseded
 
 
 class WithoutLinks:
@@ -242,8 +234,9 @@ class Reader:
         )
         quotes = " ".join(each.quote for each in answer.citations)
         said = answer.text if answer.how == "model" else quotes
-        return self._told(
-            question,
+        return Reply(
+            self.row.name,
+            question.id,
             said if answer.held else "",
             held=answer.held,
             how=answer.how,
@@ -270,8 +263,9 @@ class Reader:
         except ModelError as error:
             problem = error.message
         said = " ".join(str((answer or {}).get("answer") or "").split())
-        return self._told(
-            question,
+        return Reply(
+            self.row.name,
+            question.id,
             said,
             held=not refuses(said),
             how="model" if said else "nothing",
@@ -290,8 +284,9 @@ class Reader:
             deadline = self.reading.settings.llm_deadline_seconds
             checked, problem = read_whole(self.model, question.text, sources, deadline)
         held = checked is not None and checked.held
-        return self._told(
-            question,
+        return Reply(
+            self.row.name,
+            question.id,
             checked.text if checked is not None and held else "",
             held=held,
             how="model" if held else "nothing",
@@ -301,17 +296,12 @@ class Reader:
             unread=checked is None,
         )
 
-    def _told(self, question: Question, said: str, **facts: Any) -> Reply:
-        return Reply(self.row.name, question.id, said, **facts)
-
     def _ids(self, paths: Any) -> tuple[str, ...]:
         return tuple(self.vault.id_of[path] for path in paths if path in self.vault.id_of)
 
 
 _INSTRUCTIONS = "You answer questions from memories of a conversation, in JSON."
-_PHRASE = (
-    "Answer with a short phrase. Take the exact words of the memories wherever you can."
-)  # fmt: skip
+_PHRASE = "Answer with a short phrase. Take the exact words of the memories wherever you can."
 _DATE = (
     "Work out the approximate date from the time of the conversation. Give the shortest possible"
     " answer in words of the conversation, without a subject."
@@ -456,7 +446,8 @@ class PerfectReader:
         """The next request is about this question."""
         self._question = question
         texts = {turn.id: turn.text for turn in conversation.turns}
-        self._evidence = [_beginning(texts[each]) for each in question.evidence if each in texts]
+        known = [words(plain_text(texts[each])) for each in question.evidence if each in texts]
+        self._evidence = [" ".join(each[:_TELLING_WORDS]) for each in known]
 
     def begin(self, note_id: str, known: Any) -> None:
         """The next requests are about this note."""
@@ -501,7 +492,3 @@ class PerfectReader:
     def _holds_evidence(self, text: str) -> bool:
         shown = " ".join(words(text))
         return any(each in shown for each in self._evidence)
-
-
-def _beginning(text: str) -> str:
-    return " ".join(words(plain_text(text))[:_TELLING_WORDS])
