@@ -324,6 +324,11 @@ def register(state_folder: Path, machine: str, now: datetime) -> None:
     Raises:
         SettingsError: it cannot be written.
     """
+    if not _NAME.fullmatch(machine):
+        raise SettingsError(
+            f"this machine's name {machine!r} cannot name a file",
+            hint="Delete the file `machine` in the user's state folder; a new name is made.",
+        )
     path = state_folder / _FOLDER / f"{machine}.json"
     if _since(path):
         return

@@ -181,11 +181,15 @@ def read_status(root: Path, environment: Mapping[str, str]) -> WatchStatus | Non
     if not isinstance(record, dict) or not is_watched(root):
         return None
     try:
-        status = WatchStatus(**{each.name: record[each.name] for each in fields(WatchStatus)})
-        datetime.fromisoformat(status.started)
+        values = {each.name: record[each.name] for each in fields(WatchStatus)}
+        datetime.fromisoformat(values["started"])
     except (KeyError, TypeError, ValueError):
         return None
-    return status if status.state in get_args(WatchState) else None
+    # Not `isinstance`: to Python, JSON's `true` is a number too.
+    kinds = {each.name: int if each.type == "int" else str for each in fields(WatchStatus)}
+    if any(type(values[name]) is not kind for name, kind in kinds.items()):
+        return None
+    return WatchStatus(**values) if values["state"] in get_args(WatchState) else None
 
 
 def stop_watcher(root: Path, environment: Mapping[str, str], seconds: float) -> bool:

@@ -112,6 +112,13 @@ def test_a_file_under_an_odd_name_counts_nowhere(state: Path, name: str) -> None
     assert evolving_machine(state, "first", "lap") == "lap"
 
 
+@pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "a b", "x" * 40])
+def test_a_machine_with_an_odd_name_writes_nowhere(state: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="cannot name a file"):
+        register(state, name, NOW)
+    assert list(state.parent.rglob("*")) == [state]
+
+
 def test_links_and_pipes_are_neither_read_nor_written_through(state: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.json"
     elsewhere.write_text(json.dumps({"machine": "aaa", "since": "2000-01-01T00:00:00Z"}))

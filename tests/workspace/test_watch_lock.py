@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -11,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil
@@ -26,7 +27,7 @@ TOP = Path(__file__).parents[2]
 
 WATCHER = """
     import os, subprocess, sys, time
-    from dataclasses import replace
+    from dataclasses import asdict, replace
     from pathlib import Path
     from amem_cli.workspace.watch_lock import WatchLock
     how = sys.argv[2]
@@ -255,6 +256,31 @@ def test_a_status_that_is_none_is_left_alone(
     status_file(environment).write_bytes(content)
 
     assert read_status(root, environment) is None
+    lock.release()
+
+
+def test_a_status_of_which_a_part_is_none_counts_as_none(
+    root: Path, environment: Mapping[str, str]
+) -> None:
+    lock = WatchLock(root, environment)
+    record = asdict(lock.acquire())
+    assert read_status(root, environment) is not None
+    damaged: list[dict[str, object]] = []
+    for name, value in record.items():
+        odd: tuple[object, ...] = (
+            None,
+            [value],
+            {},
+            True,
+            1.5,
+            1 if isinstance(value, str) else str(value),
+        )
+        damaged.append({key: record[key] for key in record if key != name})
+        damaged += ({**record, name: each} for each in odd)
+    damaged += [{**record, "state": "dead"}, {**record, "started": "\x1b[2J"}]
+    for each in damaged:
+        status_file(environment).write_text(json.dumps(each), encoding="utf-8")
+        assert read_status(root, environment) is None, each
     lock.release()
 
 
