@@ -165,8 +165,10 @@ class MemoryProcess:
         # What a person rejected stays rejected; links that the machine made are not there yet.
         steps = self._steps().analyse(self._dated(bare), replace(owned, links={}))
         analysis = answered(steps, self.model)
-        everything = partial(ProcessPlan, self.ports, self.settings, lambda *_: True)
-        return everything(content, analysis, is_new=True).draft()
+        plan = ProcessPlan(
+            self.ports, self.settings, lambda *_: True, content, analysis, is_new=True
+        )
+        return plan.draft()
 
     def record(self, content: FileContent, analysis: NoteAnalysis) -> Outcome:
         """Write what `steps` came to.
