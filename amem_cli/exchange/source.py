@@ -154,10 +154,10 @@ class SourceFolder:
                 continue
             if entry.is_symlink():
                 self._leave_out(path, "is a symbolic link and was left out")
-            elif entry.is_dir(follow_symlinks=False):
+            elif entry.is_dir(follow_symlinks=False) and not is_junction(entry):
                 if path.count("/") >= _MAX_FOLDERS:
                     self._leave_out(path, "lies too deep and was left out")
-                elif not is_junction(entry):
+                else:
                     yield from self._walk(path)
             elif not entry.is_file(follow_symlinks=False):
                 self._leave_out(path, "is not a regular file and was left out")

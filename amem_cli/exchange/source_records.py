@@ -355,7 +355,9 @@ def _chroma_record(db: apsw.Connection, number: int, item: str, added: str) -> d
         for key, *values in _read(db, _FIELDS, number)
     }
     content = fields.pop(_DOCUMENT, None) or fields.get("content")
-    return {"id": item, "timestamp": added, **fields, "content": content}
+    moment = fields.get("timestamp")
+    timestamp = moment if moment_in(_string(moment)) else added
+    return {"id": item, **fields, "timestamp": timestamp, "content": content}
 
 
 def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
@@ -373,9 +375,13 @@ def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNo
 def _read(
     db: apsw.Connection, query: tuple[Sequence[str], str], *values: object
 ) -> Iterator[tuple[Any, ...]]:
-    """Columns of rows; None for a text that is not UTF-8, as any file may hold."""
+    """Columns of rows; None for an endless text or one that is not UTF-8, as any file may hold."""
     columns, rest = query
-    raw = (f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in columns)
+    raw = (
+        f"CASE WHEN length({name}) > {_MAX_VALUE} THEN NULL"
+        f" WHEN typeof({name}) = 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
+        for name in columns
+    )
     for row in db.execute(f"SELECT {', '.join(raw)} {rest}", values):
         yield tuple(_decoded(value) if isinstance(value, bytes) else value for value in row)
 
@@ -425,7 +431,6 @@ def _open_copy(copy: Path) -> apsw.Connection:
     for name in ("ENABLE_TRIGGER", "TRUSTED_SCHEMA", "ENABLE_VIEW"):
         db.config(getattr(apsw, f"SQLITE_DBCONFIG_{name}"), 0)
     db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    db.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
     db.pragma("cell_size_check", True)
     db.pragma("query_only", True)
     return db

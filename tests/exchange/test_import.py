@@ -597,6 +597,40 @@ def test_a_database_with_text_that_is_none_gives_what_can_be_read(
     )
 
 
+def test_one_endless_text_of_a_database_stops_no_other_note(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    import apsw
+
+    place = tmp_path / "chroma.sqlite3"
+    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
+    with contextlib.closing(apsw.Connection(str(place))) as db:
+        db.execute(
+            "UPDATE embedding_metadata SET string_value = printf('%.*c', 70000000, 'x')"
+            " WHERE key IN ('chroma:document', 'content') AND id = 1"
+        )
+    report = bring_in(ports, place)
+    assert (len(report.made), [problem.message for problem in report.refused]) == (
+        4,
+        ["no “content”"],
+    )
+
+
+def test_a_memory_without_a_time_of_its_own_has_that_of_its_row(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    import apsw
+
+    place = tmp_path / "chroma.sqlite3"
+    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
+    with contextlib.closing(apsw.Connection(str(place))) as db:
+        db.execute("UPDATE embedding_metadata SET string_value = 'soon' WHERE key = 'timestamp'")
+        db.execute("UPDATE embeddings SET created_at = '2024-05-06 07:08:09'")
+    made = bring_in(ports, place).made
+    notes = [parse_note(each.path, ports.vault.read(each.path).raw) for each in made]
+    assert {note.created[:10] for note in notes} == {"2024-05-06"}
+
+
 def test_a_database_in_use_is_read_with_what_is_not_yet_in_its_main_file(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
