@@ -91,7 +91,7 @@ def _of_one(checks: NoteChecks, content: FileContent) -> Iterator[PlacedFinding]
     """Findings with their lines; what header or text say several times is told once of each."""
     text, told = content.raw.decode("utf-8", "replace"), set()
     body = body_place(text)
-    for each in checks.findings(content.state.path, text):
+    for each in checks.findings(content.state.path, text, content.raw):
         said = (each.finding.message, each.start < body)
         if said not in told:
             told.add(said)

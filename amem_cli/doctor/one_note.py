@@ -100,13 +100,14 @@ class NoteChecks:
         self._open_ports = open_ports or (lambda: ports)
         self._holds = holds or self._exists
 
-    def findings(self, path: str, text: str) -> Iterator[PlacedFinding]:
+    def findings(self, path: str, text: str, raw: bytes | None = None) -> Iterator[PlacedFinding]:
         """What is wrong with a note, in the order of `amem doctor`'s checks.
 
         Args:
             text: the whole note as it is now, saved or not.
+            raw: its bytes, if they may hold what is not UTF-8.
         """
-        raw = text.encode("utf-8", "replace")
+        raw = text.encode("utf-8", "replace") if raw is None else raw
         note = parse_note(path, raw, self._ports.names)
         yield from _conflicts(path, text)
         yield from _header(note, text)

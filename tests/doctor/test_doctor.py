@@ -219,6 +219,20 @@ def test_headers_that_are_never_written_are_told_with_line_and_advice(
     assert all(each.hint and each.fix is None for each in found)
 
 
+def test_a_header_that_is_not_utf_8_is_told_though_the_text_may_be(
+    ports: VaultPorts, root: Path
+) -> None:
+    (root / "header.md").write_bytes(b"---\ntitle: caf\xe9\n---\nText.\n")
+    (root / "text.md").write_bytes(b"---\ntitle: cafe\n---\nCaf\xe9.\n")
+    synchronise(ports)
+    (found,) = look(root)
+    assert (found.check, found.path, found.message) == (
+        "headers",
+        "header.md",
+        "the note is not UTF-8 text",
+    )
+
+
 @pytest.mark.parametrize(
     "name",
     [
