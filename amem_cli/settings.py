@@ -39,8 +39,6 @@ class Settings:
         default_vault: the vault if no other is named; only of use in the user's settings.
         notes_dir: folder of new notes.
         encoder_model: a sentence-transformers name or folder.
-        search_reranker: a sentence-transformers CrossEncoder that reads the best hits again, by
-            name or folder; empty: none.
         llm_backend: `none`, `llama.cpp`, `openai`, `ollama` or `command`. If only a model is named,
             it is a file, or one of the server that is named.
         llm_model: a GGUF file for `llama.cpp` (empty: the bundled one), a model name for a server,
@@ -80,7 +78,6 @@ class Settings:
     default_vault: str = ""
     notes_dir: str = "notes"
     encoder_model: str = "all-MiniLM-L6-v2"
-    search_reranker: str = ""
     llm_backend: str = _one_of("none", "llama.cpp", "openai", "ollama", "command")
     llm_model: str = ""
     llm_sha256: str = ""

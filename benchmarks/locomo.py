@@ -84,7 +84,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     options.backend = options.backend or ("openai" if options.base_url else "llama.cpp")
     options.window = options.window or own.llm_context_tokens
     options.deadline = options.deadline or own.llm_deadline_seconds
-    options.encoder, options.reranker = own.encoder_model, own.search_reranker
+    options.encoder = own.encoder_model
     options.candidates, options.max_links = own.evolution_candidates, own.evolution_max_links
     if options.k < 1:
         parser.error("--k is 1 or more")
@@ -169,7 +169,7 @@ def results_folder(options: argparse.Namespace) -> Iterator[Path]:
             yield Path(folder)
         return
     file = options.results / "settings.json"
-    names = ("backend", "model", "writer", "window", "k", "seed", "encoder", "reranker")
+    names = ("backend", "model", "writer", "window", "k", "seed", "encoder")
     names += ("candidates", "max_links")
     settings = {"data": options.data.name, **{name: getattr(options, name) for name in names}}
     if file.exists():

@@ -173,7 +173,6 @@ class OpenVault:
             encoder=self.workspace.encoder,
             limit=limit,
             neighbors=neighbors,
-            reranker=self.workspace.models.reranker,
         )
         return [self.id_of[hit.note.path] for hit in hits]
 

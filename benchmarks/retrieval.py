@@ -168,7 +168,6 @@ class Searches:
             mode=mode,
             limit=SHOWN,
             neighbors=False,
-            reranker=self.workspace.models.reranker if mode == "hybrid" else None,
         )
         if mode == "hybrid":
             self.seconds.append(time.perf_counter() - started)
@@ -294,13 +293,11 @@ def main() -> None:
                         help="notes a second apart in an order that says nothing")  # fmt: skip
     parser.add_argument("--ablations", action="store_true", help="the search without its parts")
     parser.add_argument("--encoder", default="", help="name or folder; the usual one if missing")
-    parser.add_argument("--reranker", default="", help="name or folder of a CrossEncoder")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--json", type=Path, help="file for all figures")
     parser.add_argument("--guard", action="store_true", help="is as much found as before?")
     parser.add_argument("--update", action="store_true", help="from now on hold against this")
     options = parser.parse_args()
-    os.environ["AMEM_SEARCH_RERANKER"] = options.reranker
     if options.guard:
         raise SystemExit(not guarded(options.data, options.vectors, update=options.update))
     if options.encoder:

@@ -1,1 +1,1 @@
-"""Encoders, rerankers and language models: run, fetch, choose."""
+"""Encoders and language models: run, fetch, choose."""

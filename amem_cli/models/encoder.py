@@ -1,4 +1,4 @@
-"""Runs encoders and rerankers: as exported graphs without torch, or else by their own library."""
+"""Runs encoders: as exported graphs without torch, or else by their own library."""
 
 from __future__ import annotations
 
@@ -39,12 +39,10 @@ _BATCH_TEXTS = 64
 # Texts are cut into tokens by the window, so that the tokens of a large vault never lie in memory.
 _WINDOW_TEXTS = 2048
 _LIBRARY_TEXTS = 512
-_BATCH_PAIRS = 8
 # So many texts are encoded before the layout of weights for many would have paid.
 _FEW_TEXTS = 4
 # Of vectors with a cosine of 0.999.
 _PROBE_DISTANCE = 0.0447
-_PROBE_SCORE_DISTANCE = 0.01
 _NORM_TOLERANCE = 1e-3
 _LEAST_LENGTH = 1e-12
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -204,8 +202,7 @@ class ExportedGraph:
             # A damaged weight or a runtime that computes wrongly shows here, not in search results.
             wanted = np.asarray(manifest.expected if expecting else given, np.float32)
             distance = np.linalg.norm(given - wanted)
-            near = _PROBE_DISTANCE if manifest.dimension > 1 else _PROBE_SCORE_DISTANCE
-            fault = "" if distance < near else "gives wrong numbers"
+            fault = "" if distance < _PROBE_DISTANCE else "gives wrong numbers"
         except Exception as error:
             fault = f"cannot be loaded: {first_line(error)}"
         if fault:
@@ -216,9 +213,8 @@ class ExportedGraph:
 
     def probed(self) -> Vectors:
         """What the graph gives for the manifest's probe."""
-        first, *second = map(self._cased, self._manifest.probe)
-        probe = self.tokenizer.encode(first, second[0] if second else None)
-        (given,) = self.run([probe.ids], [probe.type_ids])
+        (probe,) = self.tokens(self._manifest.probe)
+        (given,) = self.run([probe])
         return np.asarray(given, np.float32)
 
     def tokens(self, texts: list[str]) -> list[list[int]]:
@@ -235,8 +231,8 @@ class ExportedGraph:
             return 1.0
         return float(len(ids) - ids.count(unknown)) / len(ids)
 
-    def run(self, batch: list[list[int]], types: list[list[int]] | None = None) -> Vectors:
-        """The graph's output for a batch of token ids and their types, of shape (batch, ...)."""
+    def run(self, batch: list[list[int]]) -> Vectors:
+        """The graph's output for a batch of token ids, of shape (batch, ...)."""
         # A tokenizer without special tokens gives none for an empty text.
         ids = np.full((len(batch), max(1, *map(len, batch), 1)), self._manifest.pad_id, np.int64)
         mask = np.zeros_like(ids)
@@ -245,9 +241,7 @@ class ExportedGraph:
             mask[row, : max(1, len(tokens))] = 1
         feeds = {"input_ids": ids, "attention_mask": mask}
         if self._manifest.with_types:
-            feeds["token_type_ids"] = kinds = np.zeros_like(ids)
-            for row, tokens in enumerate(types or ()):
-                kinds[row, : len(tokens)] = tokens
+            feeds["token_type_ids"] = np.zeros_like(ids)
         try:
             given = np.asarray(self._session.run(self._outputs, feeds)[0], dtype=np.float32)
         # The runtime has no exception class of its own that is part of its interface.
@@ -265,34 +259,6 @@ class ExportedGraph:
 
     def _cased(self, text: str) -> str:
         return text.lower() if self._manifest.lowercase else text
-
-
-class RerankerGraph(ExportedGraph):
-    """A reranker's loaded export; raises `EncoderError` if the model could not be exported."""
-
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        if manifest.reason:
-            raise EncoderError(
-                f"{manifest.model} cannot be used as a reranker: {manifest.reason}",
-                hint='amem config set search.reranker ""',
-            )
-        super().__init__(folder, manifest, open_graph)
-
-    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """A score of 0..1 for each text."""
-        question = clean_text(query)
-        pairs = [(question, clean_text(text)) for text in texts]
-        read = self.tokenizer.encode_batch(pairs)
-        order = sorted(range(len(read)), key=lambda place: len(read[place].ids))
-        scores = np.empty(len(read))
-        for start in range(0, len(order), _BATCH_PAIRS):
-            places = order[start : start + _BATCH_PAIRS]
-            batch = [read[place] for place in places]
-            given = self.run([pair.ids for pair in batch], [pair.type_ids for pair in batch])
-            if given.shape != (len(batch),) or not ((given >= 0) & (given <= 1)).all():
-                raise EncoderError("the reranker gave what are no scores")
-            scores[places] = given
-        return [float(score) for score in scores]
 
 
 class SentenceTransformersEncoder(_ExportedEncoder):
@@ -326,11 +292,10 @@ class SentenceTransformersEncoder(_ExportedEncoder):
             yield places, _checked_vectors(vectors, (len(texts), self.dimension))
 
 
-def load_model(folder: Path, *, exportable: bool = False, reranker: bool = False) -> Any:
+def load_model(folder: Path, *, exportable: bool = False) -> Any:
     """A model by its own library, from safetensors, that runs no code of the model's own.
 
-    `exportable`: on the processor, with attention in plain operations. `reranker`: a
-    `CrossEncoder` instead of a `SentenceTransformer` in float32.
+    `exportable`: on the processor, with attention in plain operations.
     """
     check_encoder_folder(folder)
     import sentence_transformers
@@ -338,12 +303,11 @@ def load_model(folder: Path, *, exportable: bool = False, reranker: bool = False
     # The function has no types.
     messages: Any = import_module("transformers.utils.logging")
     messages.disable_progress_bar()
-    kind = "CrossEncoder" if reranker else "SentenceTransformer"
     options: dict[str, Any] = {"use_safetensors": True}
     if exportable:
         options["attn_implementation"] = "eager"
     try:
-        model = getattr(sentence_transformers, kind)(
+        model = sentence_transformers.SentenceTransformer(
             str(folder),
             device="cpu" if exportable else None,
             trust_remote_code=False,
@@ -352,16 +316,13 @@ def load_model(folder: Path, *, exportable: bool = False, reranker: bool = False
         )
     # What a model's files can be wrong in shows as errors of every kind.
     except Exception as error:
-        what = "reranker" if reranker else "encoder"
-        hint = f"Is it a {kind} of sentence-transformers, and complete?"
+        hint = "Is it a SentenceTransformer of sentence-transformers, and complete?"
         pieces = any(folder.rglob("*.model")) and not any(folder.rglob("tokenizer.json"))
         if pieces and find_spec("sentencepiece") is None:
             hint = "Its tokenizer needs one more package: pip install sentencepiece"
         raise EncoderError(
-            f"the {what} in {folder} cannot be loaded: {first_line(error)}", hint=hint
+            f"the encoder in {folder} cannot be loaded: {first_line(error)}", hint=hint
         ) from error
-    if reranker:
-        return model
     model.max_seq_length = min(model.max_seq_length or MOST_TOKENS, MOST_TOKENS)
     return model.float().eval()
 

@@ -1,4 +1,4 @@
-"""Prepares an encoder or a reranker as a graph, once, and proves that it gives the same numbers.
+"""Prepares an encoder as a graph, once, and proves that it gives the same numbers.
 
 Most encoders need no torch for that (`models/encoder_build`); what is here exports the others.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from amem_cli.data import table
 from amem_cli.errors import AmemError, EncoderError, extra_hint
 from amem_cli.models.common_part import CommonPart
-from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model
+from amem_cli.models.encoder import OnnxEncoder, load_model
 from amem_cli.models.encoder_build import PROBE, build_encoder, optimise
 from amem_cli.models.encoder_config import chosen_prompts
 from amem_cli.models.encoder_files import (
@@ -42,11 +42,6 @@ _TRIALS: list[str] = table("export_trials.toml")["texts"]
 # Longer than any model reads.
 _LONG_TRIALS = [*_TRIALS, PROBE * 700]
 _LEAST_COSINE = 0.9999
-_PAIRS = [(question, text) for question, text in table("export_trials.toml")["pairs"]]
-_PROBE_PAIR = _PAIRS[0]
-_LONG_PAIRS = [*_PAIRS, ("What goes on?", PROBE * 700), (_PROBE_PAIR[0] * 300, "short")]
-_SCORE_TOLERANCE = 1e-3
-_MOST_PAIR_TOKENS = 512
 _OPSET = 17
 # Raised by a fault of a program, whatever the model is.
 _FAULTS = (AssertionError, AttributeError, ImportError, LookupError, NameError, TypeError)
@@ -118,101 +113,30 @@ class EncoderExporter:
         )
 
 
-class RerankerExporter:
-    """Exports pairs of a question and a text to scores; see `EncoderExporter`."""
-
-    def __init__(self, model: str, source: Path) -> None:
-        loaded = self._loaded = load_model(source, exportable=True, reranker=True)
-        # The text is cut where the model's own library cuts it; version 6 renamed the attribute.
-        own = getattr(loaded, "max_seq_length", None) or loaded.max_length
-        limits = (own, loaded.tokenizer.model_max_length, _MOST_PAIR_TOKENS)
-        self.manifest = new_manifest(
-            model,
-            source,
-            dimension=loaded.num_labels,
-            max_tokens=min(limit for limit in limits if limit),
-            pad_id=loaded.tokenizer.pad_token_id or 0,
-            probe=list(_PROBE_PAIR),
-            expected=[],
-        )
-
-    def export(self, folder: Path) -> Manifest:
-        import torch
-
-        if self.manifest.dimension != 1:
-            raise NotExportable(
-                f"it gives {self.manifest.dimension} numbers for a pair instead of one score"
-            )
-        _save_tokenizer(self._loaded, folder)
-        question, text = _PROBE_PAIR
-        example = self._loaded.tokenizer(
-            [question, "ok"], [text, "so"], padding=True, return_tensors="pt"
-        )
-        names = ("input_ids", "attention_mask", "token_type_ids")
-        inputs = {name: example[name] for name in names if name in example}
-
-        def scores(*given: torch.Tensor) -> torch.Tensor:
-            logits = self._loaded.model(**dict(zip(inputs, given, strict=True))).logits
-            return torch.sigmoid(logits[:, 0])
-
-        _write_graph(self._loaded.model, scores, inputs, "scores", folder)
-        expected = self._scores([_PROBE_PAIR])
-        return replace(self.manifest, with_types="token_type_ids" in inputs, expected=expected)
-
-    def prove(self, folder: Path, manifest: Manifest) -> None:
-        graph = RerankerGraph(folder, manifest)
-        expected = self._scores(_LONG_PAIRS)
-        scores = [graph.scores(query, [text])[0] for query, text in _LONG_PAIRS]
-        worst = max(abs(one - other) for one, other in zip(scores, expected, strict=True))
-        if not worst < _SCORE_TOLERANCE:
-            raise NotExportable(f"the exported graph gives other scores (by {worst:.4f})")
-
-    def _scores(self, pairs: list[tuple[str, str]]) -> list[float]:
-        import torch
-
-        scores = self._loaded.predict(
-            pairs, activation_fn=torch.nn.Sigmoid(), show_progress_bar=False
-        )
-        return [float(score) for score in scores]
-
-
-_EXPORTERS: dict[str, type[EncoderExporter | RerankerExporter]] = {
-    "encoder": EncoderExporter,
-    "reranker": RerankerExporter,
-}
-
-
 def main(arguments: list[str]) -> int:
     """Export a model into a folder unless that was done meanwhile; the body of the process.
 
-    The arguments are `encoder` or `reranker`, the model, the folder, and the stamp of an export to
-    replace, or an empty text. Unless 0 is returned, the last line written is JSON with `error` and
-    `hint`.
+    The arguments are the model, the folder, and the stamp of an export to replace, or an empty
+    text. Unless 0 is returned, the last line written is JSON with `error` and `hint`.
     """
-    kind, model, folder, broken = arguments
+    model, folder, broken = arguments
     answer: AmemError
     # The libraries write to standard output, which belongs to the answer.
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            prepare(model, Path(folder), broken=broken, exporter=_EXPORTERS[kind])
+            prepare(model, Path(folder), broken=broken)
             return 0
         except AmemError as error:
             answer = error
         except (OSError, MemoryError) as error:
-            message = f"the {kind} {model} could not be prepared: {error or 'out of memory'}"
+            message = f"the encoder {model} could not be prepared: {error or 'out of memory'}"
             hint = f"Is there enough space in {Path(folder).parent}, and may amem write there?"
             answer = EncoderError(message, hint=hint)
     sys.stdout.write(f"\n{json.dumps({'error': answer.message, 'hint': answer.hint})}\n")
     return answer.exit_code
 
 
-def prepare(
-    model: str,
-    folder: Path,
-    *,
-    broken: str = "",
-    exporter: type[EncoderExporter | RerankerExporter] = EncoderExporter,
-) -> None:
+def prepare(model: str, folder: Path, *, broken: str = "") -> None:
     """Export a model into a folder that appears whole; a second process waits for the first.
 
     A model that cannot be exported leaves a manifest that says why, so that it is not tried again
@@ -228,32 +152,29 @@ def prepare(
             shutil.rmtree(left, ignore_errors=True)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
-            _fill(made, model, exporter)
+            _fill(made, model)
             shutil.rmtree(folder, ignore_errors=True)
             made.rename(folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)
 
 
-def _fill(folder: Path, model: str, exporter: type[EncoderExporter | RerankerExporter]) -> None:
+def _fill(folder: Path, model: str) -> None:
     """Fill a new folder with what is needed to run a model.
 
     Raises:
         EncoderError: the model is not to be had, or it takes the extra `local`, which is missing.
     """
     has_library = find_spec("sentence_transformers") is not None
-    reason = "rerankers are exported by their own library"
-    if exporter is EncoderExporter:
-        reason = _build(folder, model, has_library=has_library)
-        if not reason:
-            return
+    reason = _build(folder, model, has_library=has_library)
+    if not reason:
+        return
     if not has_library:
-        kind = "encoder" if exporter is EncoderExporter else "reranker"
         raise EncoderError(
-            f"the {kind} {model} takes sentence-transformers, which is not installed: {reason}",
+            f"the encoder {model} takes sentence-transformers, which is not installed: {reason}",
             hint=extra_hint("local"),
         )
-    _export(folder, exporter(model, fetch_encoder(model, with_weights=True)))
+    _export(folder, EncoderExporter(model, fetch_encoder(model, with_weights=True)))
 
 
 def _build(folder: Path, model: str, *, has_library: bool) -> str:
@@ -278,12 +199,11 @@ def _build(folder: Path, model: str, *, has_library: bool) -> str:
     return ""
 
 
-def _export(folder: Path, loaded: EncoderExporter | RerankerExporter) -> None:
+def _export(folder: Path, loaded: EncoderExporter) -> None:
     try:
         manifest = _described(folder, loaded.export(folder))
         loaded.prove(folder, manifest)
-        if isinstance(loaded, EncoderExporter):
-            _spread(folder, manifest)
+        _spread(folder, manifest)
     except (OSError, MemoryError):
         raise
     # Whatever the export stumbles over, the model itself still works; what is found of it holds

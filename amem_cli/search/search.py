@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amem_cli.index.events import SupersedingLink
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteOutline, NoteSummary
-    from amem_cli.models.ports import Encoder, Reranker, Vectors
+    from amem_cli.models.ports import Encoder, Vectors
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
@@ -153,7 +153,6 @@ def search(
     limit: int = 5,
     neighbors: bool = True,
     filters: Filters | None = None,
-    reranker: Reranker | None = None,
     min_score: float | None = None,
 ) -> list[Hit]:
     """The best notes for a query, then notes linked to them.
@@ -165,7 +164,6 @@ def search(
     Args:
         encoder: not needed for `keyword`.
         limit: number of direct hits; at most as many neighbours follow them.
-        reranker: reads the best of a `hybrid` search again.
         min_score: leave out hits with a lower score. None keeps all; those below the calibrated
             floor are not `close`.
 
@@ -198,8 +196,6 @@ def search(
             scores = scorer.by_meaning(vector)
         else:
             scores = scorer.by_both(vector, readable, is_spread=is_spread)
-            if reranker is not None:
-                scores = scorer.reranked(reranker, query, vector, scores)
     # An id names its note, though it stands in no text.
     own = [note.path for note in index.notes.find(query.strip()) if note.id == query.strip()]
     named = {path: 1.0 for path in own if allowed is None or path in allowed}

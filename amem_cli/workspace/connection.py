@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from amem_cli.index.vectors import EncoderChoice
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.events import Event, NoteWrite
-    from amem_cli.models.ports import Encoder, LanguageModel, Reranker
+    from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.vault.file_state import SystemClock
     from amem_cli.vault.folder import VaultFolder
 
@@ -210,14 +210,6 @@ class ConfiguredModels:
     @encoder.setter
     def encoder(self, encoder: Encoder) -> None:
         self._opened["encoder"] = encoder
-
-    @property
-    def reranker(self) -> Reranker | None:
-        """The reranker of the settings, loaded with the first search; None if none is named."""
-        from amem_cli.models.prepared import open_reranker
-
-        reranker: Reranker | None = self._once("reranker", lambda: open_reranker(*self._opened_by))
-        return reranker
 
     @property
     def model(self) -> LanguageModel | None:

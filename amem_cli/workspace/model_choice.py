@@ -49,11 +49,8 @@ def choose(
     for key, value in changes.items():
         if value is not None:
             checked_value(key, value)
-    subjects = [
-        encoder_subject(str(changes[key]))
-        for key in ("encoder.model", "search.reranker")
-        if changes.get(key) is not None
-    ]
+    encoder = changes.get("encoder.model")
+    subjects = [] if encoder is None else [encoder_subject(str(encoder))]
     backend = changes.get("llm.backend")
     if local and backend != "command":
         raise UsageError("--local is said of a command", hint="Add --backend command.")

@@ -123,7 +123,6 @@ class Queries(SharedVault):
                 limit=limit,
                 neighbors=neighbors,
                 filters=self._visible(filters),
-                reranker=self.models.reranker if mode == "hybrid" else None,
                 min_score=min_score,
             )
         self.count_use([hit.note.key for hit in hits])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tiny_gguf import write_tiny_gguf
-from tests.fakes.tiny_models import save_tiny_cross_encoder, save_tiny_multilingual
+from tests.fakes.tiny_models import save_tiny_multilingual
 from tests.missing_packages import without_packages
 
 pytestmark = pytest.mark.models
@@ -106,12 +106,3 @@ def test_an_encoder_of_another_architecture_names_the_extra(bare: Bare, tmp_path
         " its architecture is mpnet",
         INSTALL_LOCAL,
     ]
-
-
-@pytest.mark.slow
-def test_a_reranker_is_left_out_and_names_the_package(bare: Bare, tmp_path: Path) -> None:
-    model = save_tiny_cross_encoder(tmp_path / "tiny")
-    done = bare("search", "vault", AMEM_SEARCH_RERANKER=str(model))
-    assert done.returncode == 0
-    assert "! not reranked: the reranker" in done.stderr
-    assert "sentence-transformers, which is not installed" in done.stderr

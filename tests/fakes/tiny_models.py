@@ -163,28 +163,3 @@ def _trained_tokenizer() -> Any:
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
     return tokenizer
-
-
-def save_tiny_cross_encoder(folder: Path, *, labels: int = 1) -> Path:
-    """Save a random model that scores pairs of at most 64 tokens; needs torch."""
-    import torch
-
-    transformers: Any = import_module("transformers")
-    torch.manual_seed(3)
-    model = folder / "model"
-    model.mkdir(parents=True)
-    (folder / "vocab.txt").write_text("\n".join(_WORDS), encoding="utf-8")
-    tokenizer = transformers.BertTokenizerFast.from_pretrained(str(folder))
-    config = transformers.BertConfig(
-        vocab_size=len(_WORDS),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-        num_labels=labels,
-    )
-    tokenizer.save_pretrained(str(model))
-    transformers.BertForSequenceClassification(config).save_pretrained(str(model))
-    return model

@@ -177,7 +177,7 @@ def test_the_graph_of_a_publisher_is_used_without_torch(
     with a_hub("owner/tiny", files) as hub:
         variables = {"HF_ENDPOINT": hub.url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0"}
         variables |= {"HF_HUB_DISABLE_XET": "1"}
-        arguments = ["encoder", "owner/tiny", str(tmp_path / "made"), ""]
+        arguments = ["owner/tiny", str(tmp_path / "made"), ""]
         done = subprocess.run(
             [sys.executable, "-m", "amem_cli.models.encoder_export", *arguments],
             env=without_packages(tmp_path, "torch", "sentence_transformers") | variables,

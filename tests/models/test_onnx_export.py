@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from amem_cli.errors import EncoderError
+from amem_cli.models import encoder_export
 from amem_cli.models.common_part import COMMON_FILE, MEAN_FILE
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
 from amem_cli.models.encoder_export import EncoderExporter, main, prepare
@@ -167,9 +168,9 @@ def test_what_cannot_be_exported_is_run_by_its_library(tmp_path: Path) -> None:
     ],
 )
 def test_only_what_was_found_of_the_model_is_remembered(
-    tmp_path: Path, error: Exception, tries: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, tries: int
 ) -> None:
-    model = save_tiny_model(tmp_path / "tiny")
+    model = save_tiny_multilingual(tmp_path / "tiny", "mpnet")
     (tmp_path / "c").mkdir()
     tried: list[Path] = []
     said: list[str] = []
@@ -180,18 +181,17 @@ def test_only_what_was_found_of_the_model_is_remembered(
             (folder / "half").write_bytes(b"half a graph")
             raise error
 
-    def preparation(model: str, folder: Path, *, broken: str = "") -> None:
-        prepare(model, folder, broken=broken, exporter=Failing)
-
+    monkeypatch.setattr(encoder_export, "EncoderExporter", Failing)
     for _ in range(3):
         encoder = PreparedEncoder(
-            str(model), cache=tmp_path / "c", notify=said.append, preparation=preparation
+            str(model), cache=tmp_path / "c", notify=said.append, preparation=prepare
         )
         assert encoder.encode(TEXTS).shape == (len(TEXTS), 32)
     assert len(tried) == tries
     (folder,) = (path for path in (tmp_path / "c").iterdir() if path.is_dir())
     assert [path.name for path in folder.iterdir()] == ["manifest.json"]
     assert any(type(error).__name__ in line for line in said) is (tries == 3)
+    monkeypatch.undo()
     prepare(str(model), folder)
     assert bool(read_manifest(folder).reason) is (tries == 1)
     # Another version of a library, or of amem, tries again.
@@ -235,7 +235,7 @@ def test_a_damaged_model_is_said_and_not_written_down(tmp_path: Path) -> None:
 def test_the_process_answers_failures_in_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = main(["encoder", str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""])
+    status = main([str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""])
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert status == 3
     assert "there is no encoder" in said["error"]
@@ -246,7 +246,7 @@ def test_a_folder_that_cannot_be_made_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    status = main(["encoder", str(tmp_path / "nowhere"), str(tmp_path / "file" / "prepared"), ""])
+    status = main([str(tmp_path / "nowhere"), str(tmp_path / "file" / "prepared"), ""])
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert status == 3
     assert "could not be prepared" in said["error"]

@@ -306,35 +306,3 @@ def test_a_hub_of_many_links_is_resolved_as_each_link_alone(tmp_path: Path) -> N
     assert {path for path, _ in ports.index.links.incoming("hub.md")} == {
         f"many/n{i}.md" for i in range(40)
     }
-
-
-class Preferring:
-    """A reranker that likes texts with a word."""
-
-    def __init__(self, word: str | None) -> None:
-        self.word = word
-        self.read: list[str] = []
-
-    def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        self.read.extend(texts)
-        return None if self.word is None else [float(self.word in text) for text in texts]
-
-
-def test_a_reranker_has_its_say_over_the_best(tmp_path: Path) -> None:
-    ports = a_vault(tmp_path, {"long.md": LONG, **fillers()})
-
-    def paths(reranker: Preferring | None, mode: Mode = "hybrid") -> list[str]:
-        return found(ports, "the harbour lamp", mode, limit=11, reranker=reranker)
-
-    plain = paths(None)
-    chosen = Preferring("orchard")
-    changed = paths(chosen)
-    assert "orchard" in (tmp_path / changed[0]).read_text()
-    assert "orchard" not in (tmp_path / plain[0]).read_text()
-    assert sorted(changed) == sorted(plain)
-    assert sum("Harbour" in text for text in chosen.read) == 1
-    assert paths(Preferring(None)) == plain
-    for mode in ("semantic", "keyword"):
-        unasked = Preferring("orchard")
-        paths(unasked, mode)
-        assert unasked.read == []
