@@ -412,18 +412,10 @@ def _privacy_of_command(local: bool) -> str:
 def _memory(file: Path, limits: Settings) -> list[str]:
     import psutil
 
-    from amem_cli.models.gguf import NotGguf, memory_needed
+    from amem_cli.models.gguf import memory_needed
 
-    try:
-        needed = memory_needed(file, limits.llm_context_tokens)
-    except (NotGguf, OSError):
-        return []
-    memory = psutil.virtual_memory()
-    lines = [f"It needs about {size(needed)} of memory; {size(memory.available)} are free."]
-    if needed > memory.total:
-        lines.append("That is more than this machine has; choose a smaller model.")
-    elif needed > memory.available:
-        lines.append("Close other programs, or it will be slow.")
+    needed, free = memory_needed(file.stat().st_size), psutil.virtual_memory().available
+    lines = [f"It needs about {size(needed)} of memory; {size(free)} are free."]
     if needed > limits.llm_memory_mb * 2**20:
         # The estimate is rough, so suggest a quarter more.
         lines.append(

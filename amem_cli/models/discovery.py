@@ -9,7 +9,6 @@ import contextlib
 import importlib.util
 import itertools
 import re
-import stat
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from urllib.parse import urlsplit
 from amem_cli.data import table
 from amem_cli.errors import SettingsError
 from amem_cli.models.command import search_path
-from amem_cli.models.gguf import MAGIC
+from amem_cli.models.gguf import is_gguf
 from amem_cli.models.http import BoundedHttp, HttpFault, is_loopback
 from amem_cli.models.open import usual_url
 from amem_cli.models.server_dialects import json_object
@@ -185,20 +184,12 @@ def _model_files(environment: Mapping[str, str]) -> Iterator[ModelFile]:
         for path in _matching(folder, environment):
             # Two snapshots of a repository lead to one file.
             real = path.resolve()
-            if real not in seen and is_model_file(path.name) and _is_gguf(real):
-                seen.add(real)
-                yield ModelFile(path.stem, path, folder["owner"], real.stat().st_size)
-
-
-def _is_gguf(path: Path) -> bool:
-    try:
-        # A pipe would wait for somebody to write.
-        if not stat.S_ISREG(path.stat().st_mode):
-            return False
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+            if real in seen or not is_model_file(path.name):
+                continue
+            with contextlib.suppress(OSError):
+                if is_gguf(real):
+                    seen.add(real)
+                    yield ModelFile(path.stem, path, folder["owner"], real.stat().st_size)
 
 
 def _ollama_names(environment: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,6 @@ import importlib.util
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 import threading
@@ -20,7 +19,7 @@ from typing import Any
 
 from amem_cli.errors import ModelClosed, ModelError, extra_hint
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.models.gguf import MAGIC, sha256_of
+from amem_cli.models.gguf import is_gguf, sha256_of
 from amem_cli.models.http import FailureBreaker
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.reply_schema import to_gbnf
@@ -306,15 +305,11 @@ def check_model_file(path: Path, sha256: str | None = None) -> None:
     if path.suffix.lower() != ".gguf":
         raise ModelError(f"{path.name} is not a .gguf file", hint=hint)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ModelError(f"{path} is not a regular file", hint=hint)
-        with path.open("rb") as file:
-            magic = file.read(len(MAGIC))
+        if not is_gguf(path):
+            raise ModelError(f"{path} is not a GGUF model", hint=hint)
         digest = sha256_of(path, lambda done, size: None) if sha256 else ""
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}", hint=hint) from None
-    if magic != MAGIC:
-        raise ModelError(f"{path} is not a GGUF model", hint=hint)
     if sha256 and digest != sha256.lower():
         raise ModelError(
             f"{path} is not the model with the expected digest",

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from amem_cli.data import table
 from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
 from amem_cli.models.download import DownloadRequest
+from amem_cli.models.gguf import memory_needed
 from amem_cli.models.http import check_fetchable, host_of
 
 GGUF_ENDING = ".gguf"
@@ -243,8 +244,8 @@ class RecommendedModel:
 
     @property
     def memory(self) -> int:
-        """Bytes of memory to have free: the file, and room for the window and for computing."""
-        return self.size + 2**30
+        """Bytes of memory to have free."""
+        return memory_needed(self.size)
 
 
 def recommended_models() -> list[RecommendedModel]:

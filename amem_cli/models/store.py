@@ -19,7 +19,7 @@ from amem_cli.models.download import (
     download,
     forget,
 )
-from amem_cli.models.gguf import NotGguf, memory_needed, read_header, sha256_of
+from amem_cli.models.gguf import is_gguf, memory_needed, sha256_of
 from amem_cli.models.sources import GGUF_ENDING, kept_name
 from amem_cli.settings import Settings, read_state, user_data_folder
 from amem_cli.system.files import move_over
@@ -206,13 +206,11 @@ def _record(path: Path) -> Path:
 
 def _check_gguf(path: Path, name: str) -> None:
     try:
-        read_header(path)
-    except NotGguf as error:
-        raise ModelError(
-            f"{name} is no GGUF model: {error}", hint="Is the source whole, and the right one?"
-        ) from None
+        if is_gguf(path):
+            return
     except OSError as error:
         raise ModelError(f"{name} cannot be read: {error.strerror}") from None
+    raise ModelError(f"{name} is no GGUF model", hint="Is it the right source?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +267,8 @@ def _language_models(
         in_use = used == path or (local and not used and origin == "bundled")
         try:
             size = path.stat().st_size
-            memory = memory_needed(path, settings.llm_context_tokens)
-        except (NotGguf, OSError):
+            memory = memory_needed(size)
+        except OSError:
             size = memory = 0
         return AvailableModel("language model", name, origin, size, in_use, memory, sha256)
 

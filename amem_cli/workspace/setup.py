@@ -21,6 +21,7 @@ from amem_cli.models.discovery import (
     expected_servers,
     look_around,
 )
+from amem_cli.models.gguf import memory_needed
 from amem_cli.models.open import consented, local_command_subject, open_model, server_url
 from amem_cli.settings import Settings, load_settings, user_settings_file
 from amem_cli.workspace.languages import EncoderProposal, encoder_proposal, vault_languages
@@ -37,8 +38,6 @@ QUICK_BILLIONS = 4.0
 MOST_BILLIONS = 15.0
 # Of a quantization in four bits, the usual one.
 BYTES_A_BILLION = 0.65e9
-# Beside the weights: the window, and what is computed in.
-BYTES_BESIDE = 2**30
 # Parts of the names of models that write no text.
 NOT_FOR_TEXT = ("embed", "bge-", "minilm", "rerank", "whisper", "gte-", "-e5-", "clip")
 _OWN_NAMES = ("none", "bundled")
@@ -362,7 +361,7 @@ class _Choices:
         size = choice.size
         if 0 < size.billions < LEAST_BILLIONS and choice.verdict is None:
             return f"probably too small, with {size.billions:.2g} billion parameters"
-        needed = (size.bytes or size.billions * BYTES_A_BILLION) + BYTES_BESIDE
+        needed = memory_needed(size.bytes or int(size.billions * BYTES_A_BILLION))
         if limit and needed > limit:
             return "takes too much of this machine's memory"
         return ""

@@ -39,7 +39,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def hub(tiny: Path) -> Iterator[Hub]:
-    files = {"tiny-Q4_K_M.gguf": tiny.read_bytes(), "tiny-Q8_0.gguf": b"GGUF" + bytes(100)}
+    files = {"tiny-Q4_K_M.gguf": tiny.read_bytes(), "tiny-Q8_0.gguf": b"<html>" + bytes(100)}
     with a_hub(REPOSITORY, {**files, "README.md": b"# tiny", "model.bin": b"x"}) as running:
         yield running
 

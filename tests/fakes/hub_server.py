@@ -162,11 +162,6 @@ class _HubHandler(BaseHTTPRequestHandler):
         self.wfile.write(content)
         self.close_connection = True
 
-    def _announces_less(self, content: bytes) -> None:
-        self._begin(content, len(content) - 50)
-        self.wfile.write(content)
-        self.close_connection = True
-
     def _endless(self, content: bytes) -> None:
         self.send_response(200)
         self.send_header("ETag", self._mark(content))
