@@ -43,10 +43,10 @@ _heed_signals()
 
 
 @pytest.fixture(scope="session")
-def cache_folder(request: pytest.FixtureRequest) -> Path:
+def cache_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where exported encoders stay from one run of the tests to the next."""
-    cache: Any = request.config.cache
-    return Path(cache.mkdir("amem"))
+    cache: Any = getattr(request.config, "cache", None)
+    return Path(cache.mkdir("amem")) if cache else tmp_path_factory.mktemp("amem")
 
 
 @pytest.fixture(autouse=True)
