@@ -1,7 +1,7 @@
 """How well does `amem ask` answer, and does it refuse what the notes do not hold?
 
     python benchmarks/ask.py DATA_FOLDER
-    python benchmarks/ask.py DATA_FOLDER --sets gold,locomo --groups 3 --questions 30 --fit
+    python benchmarks/ask.py DATA_FOLDER --sets gold,locomo --groups 3 --questions 30
     python benchmarks/ask.py DATA_FOLDER --perfect
     python benchmarks/ask.py DATA_FOLDER --bundled --questions 10
     python benchmarks/ask.py DATA_FOLDER --model qwen3:4b --base-url http://127.0.0.1:11434/v1
@@ -33,16 +33,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from ask_figures import Asked, mean, report
-from ask_nearness import fitted
+from ask_figures import Asked, report
 from memory_gold import rows
 from retrieval_data import Asked as Question
 from retrieval_data import Group, conversations, gold_vault
 
 from amem_cli.ask.ask import Answer, ask, budget_of
-from amem_cli.ask.prompt import MOST_CITED, check_answer
-from amem_cli.ask.sources import QuotedNote
+from amem_cli.ask.prompt import MOST_CITED
 from amem_cli.editing.add import add
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.models.ports import ModelAnswer, ModelRequest
@@ -93,7 +90,6 @@ class Vaults:
         answers: dict[str, dict[str, str]] = {}
         self.set_of: dict[str, str] = {}
         self.paths: dict[str, dict[str, str]] = {}
-        self.asked_by: dict[Asked, str] = {}
         for data_set, group, wanted in groups(folder, names, most):
             self.paths[group.name] = self._made(root / group.name, group)
             self.group_of[group.name], answers[group.name] = group, wanted
@@ -128,9 +124,7 @@ class Vaults:
             at = alike.index(name)
             for other in [*alike[at + 1 :], *alike[:at]][:ASKED_BY_OTHERS]:
                 for each in self.group_of[other].questions:
-                    asked = Asked(name, self.set_of[name], OF_ANOTHER, each.query, frozenset())
-                    self.asked_by[asked] = other
-                    yield asked
+                    yield Asked(name, self.set_of[name], OF_ANOTHER, each.query, frozenset())
 
 
 class PerfectReader:
@@ -190,55 +184,6 @@ def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[As
     return results
 
 
-def checks(vaults: Vaults) -> None:
-    """How often the checks let pass the gold answer, and one of another question, with the
-    evidence cited."""
-    chance = random.Random(0)
-    right, wrong = [], []
-    for name, workspace in vaults.workspaces.items():
-        own = [each for each in vaults.asked if each.vault == name and each.gold and each.wanted]
-        for each in own:
-            sources = [
-                source_of(workspace, path, at) for at, path in enumerate(sorted(each.gold), 1)
-            ]
-            labels = [source.label for source in sources][:6]
-            for wanted, passed in ((each.wanted, right), (chance.choice(own).wanted, wrong)):
-                said = {"held": True, "sources": labels, "answer": wanted}
-                passed.append(float(bool(check_answer(said, each.question, sources).text)))
-    for title, passed in (("the gold answer", right), ("the answer of another question", wrong)):
-        if passed:
-            figure = mean(passed)
-            print(f"the checks let pass {title}: {figure[0]} ({figure[1]} to {figure[2]})")
-
-
-def source_of(workspace: Workspace, path: str, at: int) -> QuotedNote:
-    note = workspace.index.notes.summary(path)
-    assert note is not None
-    texts = tuple(workspace.index.text.passages(path))
-    return QuotedNote(f"n{at}", path, note.id, note.title, note.created, None, note.private, texts)
-
-
-def fit(vaults: Vaults, results: Sequence[tuple[Asked, Answer]]) -> None:
-    """Print what is near enough by these questions, and how vaults that are left out fare, where
-    from few to many of the questions of others are answered."""
-    known = [
-        (asked, answer)
-        for asked, answer in results
-        if answer.near is not None and (asked.gold or asked.kind == OF_ANOTHER)
-    ]
-    asked, near = [each for each, _ in known], [answer.near for _, answer in known]
-    people = [vaults.asked_by.get(each, each.vault) for each in asked]
-    held = np.array([bool(each.gold) for each in asked])
-    names = [[each.vault for each in asked], people, [each.data_set for each in asked]]
-    weights, score = fitted(near, held.tolist(), *names)
-    print("near enough, fitted on all vaults:", *(round(float(each), 2) for each in weights))
-    for share in (None, 0.02, 0.05, 0.1, 0.15, 0.25):
-        least = 0.0 if share is None else np.quantile(score[~held], 1 - share)
-        part = [mean((score[kind] >= least).astype(float).tolist()) for kind in (~held, held)]
-        limit = "by the others' limit" if share is None else f"limit at {100 * share:.0f} %"
-        print(f"  each vault left out, {limit}: of others {part[0]}, answerable {part[1]}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("data", type=Path)
@@ -250,7 +195,6 @@ def main() -> None:
     parser.add_argument("--model", default="", help="a GGUF file, or a model of --base-url")
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
     parser.add_argument("--words", action="store_true", help="without an encoder as well")
-    parser.add_argument("--fit", action="store_true", help="fit what is near enough anew")
     parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
     designs = [Design("quoting")]
@@ -266,14 +210,11 @@ def main() -> None:
         designs.append(Design(options.model, named | {"llm_base_url": options.base_url}))
     with tempfile.TemporaryDirectory() as folder:
         vaults = Vaults(options.data, Path(folder), options.sets.split(","), options.groups)
-        checks(vaults)
         asked = sample(vaults.asked, options.questions)
         documents = {}
         for design in designs:
             results = run(vaults, asked, design)
             documents[design.name] = report(design.name, results)
-            if options.fit and not design.overrides and not design.is_perfect:
-                fit(vaults, results)
     if options.json:
         options.json.write_text(json.dumps(documents, indent=1) + "\n", encoding="utf-8")
 

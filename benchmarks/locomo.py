@@ -1,15 +1,13 @@
-"""How well are questions about long conversations answered, by A-MEM's measures and harness?
+"""How well are questions about long conversations answered, by A-MEM's measures?
 
     python benchmarks/locomo.py locomo10.json --model qwen3:4b \\
         --base-url http://127.0.0.1:11434/v1 --results runs/qwen3 --json figures.json
-    python benchmarks/locomo.py DATA_FOLDER --backend none
-    python benchmarks/locomo.py DATA_FOLDER --backend perfect
-    python benchmarks/locomo.py DATA_FOLDER --conversations engineer --limit 2
+    python benchmarks/locomo.py DATA_FOLDER
 
-DATA is a file in LoCoMo's shape (it is not part of this repository: CC BY-NC 4.0), or a folder with
-`gold/*/questions.jsonl`. The rows share model, k, prompt and questions; docs/locomo.md tells what
-they are, what is measured, and how that differs from A-MEM's own harness. With `--results FOLDER`
-a run that was killed goes on after its last answer.
+DATA is a file in LoCoMo's shape (not part of this repository: CC BY-NC 4.0), or a folder with
+`gold/*/questions.jsonl`. Without `--model` the answers are quotations. docs/locomo.md tells what
+the rows and measures are, and how they differ from A-MEM's own harness. With `--results FOLDER` a
+run that was killed goes on after its last answer.
 """
 
 from __future__ import annotations
@@ -18,77 +16,359 @@ import argparse
 import json
 import os
 import random
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from locomo_data import CATEGORIES, Conversation, Question, conversations
-from locomo_readers import (
-    NOT_MENTIONED,
-    ROWS,
-    MeteredModel,
-    PerfectReader,
-    Reader,
-    Reply,
-    Row,
-)
-from locomo_scores import METRICS, TITLES, similarities, text_scores
-from memory_gold import gold_vaults
-from memory_perfect import PerfectModel
+from locomo_data import Conversation, Question, conversations
+from locomo_scores import METRICS, similarities, text_scores
 from memory_vault import Design, OpenVault, process
 from remembered_vectors import RememberingEncoder
 
+from amem_cli.ask.ask import ATTEMPTS, ask, budget_of
+from amem_cli.ask.prompt import OVERHEAD_TOKENS, answer_request, check_answer
+from amem_cli.ask.sources import QuotedNote, labelled
 from amem_cli.editing.add import NewNote
+from amem_cli.errors import ModelError
+from amem_cli.index.records import NoteOutline, NoteSummary
+from amem_cli.memory.ask_model import ask_once
 from amem_cli.models.ports import Encoder
-from amem_cli.settings import CONFIG_NAME, load_settings, user_config_folder
+from amem_cli.models.prompt_text import estimated_tokens
+from amem_cli.search.search import Filters
 from amem_cli.workspace.workspace import Workspace
 
-NO_MODEL = {"llm_backend": "none"}
-BACKENDS = ("none", "perfect", "llama.cpp", "openai", "ollama")
-BASE = "amem"
 SAMPLES = 2000
 FAILURES_IN_A_ROW = 3
-COSTS = ("calls", "prompt_tokens", "answer_tokens", "seconds")
+_HEADING_TOKENS = 24
 
 
-def arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    """The options, and what they leave open as in the user's settings of amem."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    add = parser.add_argument
-    add("data", type=Path, help="a file in LoCoMo's shape, or a folder with gold/*/questions.jsonl")
-    add("--backend", choices=BACKENDS, default="", help="perfect: it knows the answers")
-    add("--model", default="", help="a GGUF file, or a model of --base-url; else your own")
-    add("--base-url", default="", help="an OpenAI-compatible server")
-    add("--writer", choices=("same", "none"), default="same", help="none: memories without a model")
-    add("--window", type=int, default=0, help="tokens that the model reads at once")
-    add("--deadline", type=float, default=0.0, help="longest time for one answer, in seconds")
-    add("--k", type=int, default=10, help="how many notes a search finds")
-    add("--rows", default="", help=f"by commas; all: {','.join(row.name for row in ROWS)}")
-    add("--conversations", default="", help="names by commas")
-    add("--categories", default="", help="by commas, such as 1,2,3,4")
-    add("--limit", type=int, default=0, help="so many of each conversation and category")
-    add("--seed", type=int, default=0, help="of the sample, the intervals, the order of choices")
-    add("--results", type=Path, help="folder of answers and vaults, to go on with later")
-    add("--json", type=Path, help="file for all figures with all intervals")
-    options = parser.parse_args(given)
-    own, _ = load_settings(None, user_config_folder() / CONFIG_NAME, os.environ)
-    if not (options.backend or options.model or options.base_url):
-        options.backend, options.model = own.llm_backend, own.llm_model
-        options.base_url = own.llm_base_url
-    options.backend = options.backend or ("openai" if options.base_url else "llama.cpp")
-    options.window = options.window or own.llm_context_tokens
-    options.deadline = options.deadline or own.llm_deadline_seconds
-    options.encoder = own.encoder_model
-    options.candidates, options.max_links = own.evolution_candidates, own.evolution_max_links
-    if options.k < 1:
-        parser.error("--k is 1 or more")
-    return options
+@dataclass(frozen=True)
+class Row:
+    """A way to answer: a memory, and what of it the model is shown.
+
+    Attributes:
+        memory: `full`, `no-evolution`, or `raw`, which holds the bare turns.
+        dense: only the k turns nearest by cosine of the bare text are shown.
+        whole: the conversation itself is shown, and nothing is searched.
+    """
+
+    name: str
+    memory: str
+    links: bool = False
+    dense: bool = False
+    whole: bool = False
+
+
+ROWS = (
+    Row("amem", "full", links=True),
+    Row("no-links", "full"),
+    Row("no-evolution", "no-evolution", links=True),
+    Row("plain-rag", "raw", dense=True),
+    Row("full-context", "raw", whole=True),
+)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one row said to one question, and what that cost.
+
+    Attributes:
+        held: it was said that the notes hold an answer.
+        shown: ids of the turns that it was made from.
+        problem: of a model that gave no answer.
+    """
+
+    row: str
+    question: str
+    said: str
+    held: bool
+    shown: tuple[str, ...] = ()
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    problem: str = ""
+
+
+class WithoutLinks:
+    """An index in which no note is linked to another."""
+
+    def __init__(self, index: Any) -> None:
+        self._index = index
+        self.links = self.link_history = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    def written(self, path: str) -> list[Any]:
+        return []
+
+    outgoing = incoming = linked = written
+
+    def all(self) -> Any:
+        return iter(())
+
+    def records(self, path: str | None = None) -> dict[Any, Any]:
+        return {}
+
+    def superseded(self, paths: Any = None) -> list[Any]:
+        return []
+
+    suggested = superseded
+
+
+class OnlyThese(Filters):
+    """Lets only these notes be found."""
+
+    __slots__ = ("paths",)
+
+    def __init__(self, paths: Collection[str]) -> None:
+        super().__init__()
+        object.__setattr__(self, "paths", frozenset(paths))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def admit(self, note: NoteOutline | NoteSummary) -> bool:
+        return note.path in self.paths
+
+
+class Run:
+    """Answers questions row by row, and keeps every answer at once."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path, encoder: Encoder | None) -> None:
+        self.options, self.folder = options, folder
+        self.settings: dict[str, Any] = {"llm_backend": "none"}
+        if options.model:
+            backend = "openai" if options.base_url else "llama.cpp"
+            self.settings = {"llm_backend": backend, "llm_model": options.model}
+            self.settings |= {"llm_base_url": options.base_url}
+        self.reading = Workspace(folder, overrides=self.settings)
+        own = encoder or self.reading.models.encoder
+        self._refuse_other_settings(own.model_id)
+        self.encoder = RememberingEncoder(own, folder / "vectors.npz")
+        self.model = self.reading.model if options.model else None
+        self.file = folder / "answers.jsonl"
+        lines = self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else ()
+        replies = [Reply(**json.loads(line)) for line in lines]
+        self.replies = {(each.row, each.question): each for each in replies}
+        self.failures = 0
+
+    def _refuse_other_settings(self, encoder: str) -> None:
+        """Raises:
+        SystemExit: the folder holds answers of another model, encoder or k.
+        """
+        options, file = self.options, self.folder / "settings.json"
+        text = json.dumps([options.data.name, options.model, options.writer, options.k, encoder])
+        if file.exists() and file.read_text(encoding="utf-8") != text:
+            raise SystemExit(f"{self.folder} holds answers of other settings; name another folder")
+        file.write_text(text, encoding="utf-8")
+
+    def answer(self, conversation: Conversation, rows: Sequence[Row]) -> None:
+        """Put the questions to every row that has not answered them yet."""
+        for memory in dict.fromkeys(row.memory for row in rows):
+            vault = self._memory(conversation, memory)
+            for row in [row for row in rows if row.memory == memory]:
+                for question in conversation.questions:
+                    if (row.name, question.id) not in self.replies:
+                        self._keep(self._reply(row, vault, conversation, question))
+                print(f"{conversation.name}, {row.name} is done", file=sys.stderr)
+            vault.close()
+        self.encoder.save()
+
+    def _keep(self, reply: Reply) -> None:
+        """Keep an answer, but none of a model that failed: the next run asks again.
+
+        Raises:
+            SystemExit: the model failed several times in a row.
+        """
+        self.replies[reply.row, reply.question] = reply
+        self.failures = self.failures + 1 if reply.problem else 0
+        if self.failures >= FAILURES_IN_A_ROW:
+            raise SystemExit(f"the model failed {self.failures} times in a row: {reply.problem}")
+        if not reply.problem:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(reply), ensure_ascii=False) + "\n")
+
+    def _memory(self, conversation: Conversation, kind: str) -> OpenVault:
+        """A conversation remembered in one way; goes on where an earlier run stopped."""
+        writes = kind != "raw" and self.options.writer == "same"
+        overrides = self.settings if writes else {"llm_backend": "none"}
+        overrides = overrides | ({"evolution_mode": "off"} if kind == "no-evolution" else {})
+        root = self.folder / "vaults" / f"{conversation.name}-{kind}"
+        vault = OpenVault(
+            root, Design(kind, overrides, self.model if writes else None), self.encoder
+        )
+        turn_of = {turn.created.isoformat(timespec="seconds"): turn for turn in conversation.turns}
+        for note in vault.workspace.index.notes.summaries():
+            if turn := turn_of.get(note.created[:19]):
+                vault.path_of[turn.id], vault.id_of[note.path] = note.path, turn.id
+        for turn in conversation.turns:
+            if turn.id not in vault.path_of:
+                vault.add(turn.id, NewNote(turn.text, title=turn.title, created=turn.created))
+                if kind != "raw":
+                    process(vault, turn.id)
+        return vault
+
+    def _reply(
+        self, row: Row, vault: OpenVault, conversation: Conversation, question: Question
+    ) -> Reply:
+        if row.whole:
+            return self._of_whole(row, vault, conversation, question)
+        ports = vault.workspace.ports
+        index: Any = ports.index if row.links else WithoutLinks(ports.index)
+        filters = self._nearest(vault, conversation, question) if row.dense else Filters()
+        answer = ask(
+            replace(ports, index=index),
+            question.text,
+            encoder=self.encoder,
+            model=self.model,
+            budget=budget_of(self.reading.settings),
+            deadline=self.reading.settings.llm_deadline_seconds,
+            limit=self.options.k,
+            filters=filters,
+        )
+        quotes = " ".join(each.quote for each in answer.citations)
+        said = (answer.text if answer.how == "model" else quotes) if answer.held else ""
+        use = answer.use
+        return Reply(
+            row.name,
+            question.id,
+            said,
+            answer.held,
+            shown=tuple(vault.id_of[each.path] for each in answer.shown),
+            calls=use.calls,
+            tokens=use.prompt_tokens + use.answer_tokens,
+            seconds=round(use.seconds, 3),
+            problem="; ".join(answer.problems) if self.model and not use.calls else "",
+        )
+
+    def _nearest(
+        self, vault: OpenVault, conversation: Conversation, question: Question
+    ) -> OnlyThese:
+        turns = conversation.turns
+        near = self.encoder.encode([turn.text for turn in turns])
+        cosines = near @ self.encoder.encode([question.text], query=True)[0]
+        best = np.argsort(-cosines, kind="stable")[: self.options.k]
+        return OnlyThese([vault.path_of[turns[at].id] for at in best])
+
+    def _of_whole(
+        self, row: Row, vault: OpenVault, conversation: Conversation, question: Question
+    ) -> Reply:
+        """Ask as `amem ask` does, with as many of the latest turns as the window holds."""
+        assert self.model is not None
+        settings = self.reading.settings
+        left, chosen = settings.llm_context_tokens - OVERHEAD_TOKENS, list[QuotedNote]()
+        for turn in reversed(conversation.turns):
+            left -= estimated_tokens(turn.text) + _HEADING_TOKENS
+            if left < 0:
+                break
+            path, created = vault.path_of[turn.id], turn.created.isoformat(timespec="seconds")
+            title = turn.title or turn.id
+            chosen.append(QuotedNote("", path, turn.id, title, created, None, False, (turn.text,)))
+        sources = labelled(chosen[::-1])
+        reply, fault = (
+            Reply(row.name, question.id, "", False, tuple(s.id or "" for s in sources)),
+            "",
+        )
+        for _ in range(ATTEMPTS):
+            request = answer_request(
+                question.text, sources, deadline=settings.llm_deadline_seconds, remark=fault
+            )
+            try:
+                said, fault, use = ask_once(self.model, request)
+            except ModelError as error:
+                return replace(reply, problem=error.message)
+            tokens = reply.tokens + use.prompt_tokens + use.answer_tokens
+            seconds = reply.seconds + use.seconds
+            reply = replace(reply, calls=reply.calls + use.calls, tokens=tokens, seconds=seconds)
+            if said is not None:
+                checked = check_answer(said, question.text, sources)
+                if not checked.fault:
+                    return replace(reply, said=checked.text, held=checked.held)
+                fault = checked.fault
+        return reply
+
+    def figures(self, asked: Sequence[Question], rows: Sequence[Row]) -> dict[str, Any]:
+        """All figures, in percent, each with the bounds of its 95 % interval."""
+        known = [each for each in asked if each.is_answerable]
+        scores = {row.name: self._scores(row, known) for row in rows}
+        parts = {"answerable": range(len(known))} | {
+            f"category {name}": [at for at, each in enumerate(known) if each.category == name]
+            for name in dict.fromkeys(each.category for each in known)
+        }
+        found: dict[str, Any] = {
+            name: {
+                row: {metric: interval(own[metric][part]) for metric in own}
+                for row, own in scores.items()
+            }
+            for name, part in ((name, list(places)) for name, places in parts.items())
+        }
+        first, *others = scores
+        found[f"less {first}"] = {
+            row: {
+                metric: interval(scores[row][metric] - own) for metric, own in scores[first].items()
+            }
+            for row in others
+        }
+        unknown = [each for each in asked if not each.is_answerable]
+        if unknown:
+            found["without an answer"] = {
+                row.name: {
+                    "refused": interval([not self.replies[row.name, q.id].held for q in unknown])
+                }
+                for row in rows
+            }
+        found["a question"] = {row.name: self._cost(row, asked) for row in rows}
+        return found
+
+    def _scores(self, row: Row, known: Sequence[Question]) -> dict[str, Any]:
+        replies = [self.replies[row.name, each.id] for each in known]
+        pairs = [(reply.said, each.answer) for reply, each in zip(replies, known, strict=True)]
+        texts = [text_scores(*pair) for pair in pairs]
+        found = {"answered": [reply.held for reply in replies]}
+        found |= {metric: [each[metric] for each in texts] for metric in METRICS}
+        found["sbert"] = similarities(pairs, self.encoder)
+        return {metric: np.array(values, float) for metric, values in found.items()}
+
+    def _cost(self, row: Row, asked: Sequence[Question]) -> dict[str, float]:
+        """Means of a question, and the share of the evidence that was shown, in percent."""
+        own = [self.replies[row.name, each.id] for each in asked]
+        shares = [
+            len({*each.evidence} & {*reply.shown}) / len(each.evidence)
+            for each, reply in zip(asked, own, strict=True)
+            if each.is_answerable and each.evidence
+        ]
+        means = {"notes": [float(len(each.shown)) for each in own]}
+        means |= {n: [float(getattr(e, n)) for e in own] for n in ("calls", "tokens", "seconds")}
+        means["evidence"] = [100 * share for share in shares]
+        return {name: round(float(np.mean(values)), 2) for name, values in means.items()}
+
+
+def interval(values: Iterable[float]) -> list[float]:
+    """Mean and the bounds of its 95 % interval, in percent, of 2,000 bootstrap samples."""
+    table = np.array(list(values), float)
+    means = np.random.default_rng(0).choice(table, (SAMPLES, len(table))).mean(axis=1)
+    # Nothing is -0.0.
+    bounds = (table.mean(), *np.percentile(means, (2.5, 97.5)))
+    return [round(100 * float(each), 1) + 0.0 for each in bounds]
+
+
+def print_tables(document: Mapping[str, Any]) -> None:
+    """A table of each part, a row of it a line."""
+    for title, rows in document.items():
+        for at, (name, own) in enumerate(rows.items()):
+            if not at:
+                print(f"\n{title:20}" + "".join(f"{metric:>23}" for metric in own))
+            cells = (
+                "{:.1f} ({:.1f} to {:.1f})".format(*each) if isinstance(each, list) else f"{each:g}"
+                for each in own.values()
+            )
+            print(f"{name:20}" + "".join(f"{cell:>23}" for cell in cells))
 
 
 def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> None:
@@ -98,388 +378,58 @@ def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> 
         given: the command line; None for the program's own.
         encoder: in place of that of the settings.
     """
-    options = arguments(given)
-    chosen = named(conversations(options.data), options.conversations, "conversation")
-    for problem in (each for one in chosen for each in one.problems):
-        print(f"! {problem}", file=sys.stderr)
-    rows = chosen_rows(options)
-    asked = {each.name: sample(each, options) for each in chosen}
-    questions = [question for each in chosen for question in asked[each.name]]
-    if not questions:
-        raise SystemExit("no question is left")
-    with results_folder(options) as folder:
-        run = Run(options, folder, encoder)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    add = parser.add_argument
+    add("data", type=Path, help="a file in LoCoMo's shape, or a folder with gold/*/questions.jsonl")
+    add("--model", default="", help="a GGUF file, or a model of --base-url")
+    add("--base-url", default="", help="an OpenAI-compatible server")
+    add("--writer", choices=("same", "none"), default="same", help="none: memories without a model")
+    add("--k", type=int, default=10, help="how many notes a search finds")
+    add("--rows", default="", help=f"by commas; all: {','.join(row.name for row in ROWS)}")
+    add("--conversations", default="", help="names by commas")
+    add("--limit", type=int, default=0, help="so many of each conversation and category")
+    add("--results", type=Path, help="folder of answers and vaults, to go on with later")
+    add("--json", type=Path, help="file for all figures with all intervals")
+    options = parser.parse_args(given)
+    rows = [
+        row
+        for row in ROWS
+        if (options.model or not row.whole)
+        and row.name in (options.rows.split(",") if options.rows else row.name)
+    ]
+    wanted = options.conversations.split(",") if options.conversations else ()
+    chosen = [each for each in conversations(options.data) if not wanted or each.name in wanted]
+    for each in chosen:
+        for problem in each.problems:
+            print(f"! {problem}", file=sys.stderr)
+        each.questions = sample(each.questions, options.limit)
+    asked = [question for each in chosen for question in each.questions]
+    if not asked or not rows:
+        raise SystemExit("no question or row is left")
+    with (
+        nullcontext(options.results) if options.results else tempfile.TemporaryDirectory() as folder
+    ):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        run = Run(options, Path(folder), encoder)
         for conversation in chosen:
-            run.answer(conversation, asked[conversation.name], rows)
-        document = run.figures(questions, rows)
-        run.close()
+            run.answer(conversation, rows)
+        document = run.figures(asked, rows)
+        if run.model is not None:
+            run.model.close()
     print_tables(document)
     if options.json:
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def named(found: Sequence[Any], names: str, what: str) -> list[Any]:
-    """What is named by commas, or all.
-
-    Raises:
-        SystemExit: one is not there.
-    """
-    known = {each.name: each for each in found}
-    wanted = [name for name in names.split(",") if name]
-    for name in wanted:
-        if name not in known:
-            raise SystemExit(f"no {what} {name}; there are: {', '.join(known)}")
-    return [known[name] for name in wanted] or list(found)
-
-
-def chosen_rows(options: argparse.Namespace) -> list[Row]:
-    """The rows that are named, or all that the model allows."""
-    rows: list[Row] = named(ROWS, options.rows, "row")
-    left_out = [row.name for row in rows if row.needs_model and options.backend == "none"]
-    if left_out:
-        print(f"without a model there is no {', '.join(left_out)}", file=sys.stderr)
-    rows = [row for row in rows if row.name not in left_out]
-    if not rows:
-        raise SystemExit("no row is left")
-    return rows
-
-
-def sample(conversation: Conversation, options: argparse.Namespace) -> list[Question]:
-    """The questions to ask, in the data's order; the same ones for the same seed."""
-    wanted = [name for name in options.categories.split(",") if name]
-    known = [q for q in conversation.questions if not wanted or q.category in wanted]
-    if not options.limit:
-        return known
-    chance, chosen = random.Random(options.seed), set[str]()
-    for category in dict.fromkeys(each.category for each in known):
-        part = [each.id for each in known if each.category == category]
-        chosen.update(chance.sample(part, min(options.limit, len(part))))
-    return [each for each in known if each.id in chosen]
-
-
-@contextmanager
-def results_folder(options: argparse.Namespace) -> Iterator[Path]:
-    """The folder that was named, else one that goes again.
-
-    Raises:
-        SystemExit: it holds answers of other settings.
-    """
-    if options.results is None:
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder)
-        return
-    file = options.results / "settings.json"
-    names = ("backend", "model", "writer", "window", "k", "seed", "encoder")
-    names += ("candidates", "max_links")
-    settings = {"data": options.data.name, **{name: getattr(options, name) for name in names}}
-    if file.exists():
-        former = json.loads(file.read_text(encoding="utf-8"))
-        for name in settings:
-            if former.get(name) != settings[name]:
-                other = f"{name} {former.get(name)!r}"
-                raise SystemExit(f"{file.parent} is of {other}; name another folder")
-    else:
-        write_whole(file, json.dumps(settings, indent=1))
-    yield options.results
-
-
-def read_lines(file: Path) -> list[dict[str, Any]]:
-    """JSON objects, a line each; from the first broken line on, the file is cut off."""
-    rows, whole = [], 0
-    for line in file.read_bytes().splitlines(keepends=True) if file.exists() else ():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            break
-        if not line.endswith(b"\n"):
-            break
-        rows.append(row)
-        whole += len(line)
-    if file.exists():
-        os.truncate(file, whole)
-    return rows
-
-
-def write_whole(file: Path, text: str) -> None:
-    """A file that is there whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
-
-
-@dataclass
-class Run:
-    """Answers questions row by row, and keeps every answer at once."""
-
-    options: argparse.Namespace
-    folder: Path
-    chosen_encoder: Encoder | None = None
-    costs: dict[str, list[dict[str, float]]] = field(default_factory=dict)
-    # Failures that no success has followed yet.
-    _held_back: list[Reply] = field(default_factory=list)
-    _failed_notes: int = 0
-
-    def __post_init__(self) -> None:
-        options = self.options
-        self.overrides: dict[str, Any] = dict(NO_MODEL)
-        if options.backend == "perfect":
-            # A model that a user named is trusted.
-            self.overrides = {"llm_backend": "llama.cpp", "llm_model": "perfect"}
-        elif options.backend != "none":
-            self.overrides = {"llm_backend": options.backend, "llm_model": options.model}
-            self.overrides |= {"llm_base_url": options.base_url}
-        self.overrides["llm_context_tokens"] = options.window
-        self.overrides["llm_deadline_seconds"] = options.deadline
-        self.reading = Workspace(self.folder, overrides=self.overrides)
-        own = self.chosen_encoder or self.reading.models.encoder
-        self.encoder = RememberingEncoder(own, self.folder / "vectors.npz")
-        model: Any = None
-        self.has_gold = (options.data / "gold").is_dir()
-        if options.backend == "perfect":
-            writer = PerfectModel(gold_vaults(options.data / "gold", [])) if self.has_gold else None
-            model = PerfectReader(writer)
-        elif options.backend != "none":
-            model = self.reading.model
-        self.model = MeteredModel(model) if model is not None else None
-        self.answers = self.folder / "answers.jsonl"
-        self.replies = {
-            (row["row"], row["question"]): Reply(**{**row, "shown": tuple(row["shown"])})
-            for row in read_lines(self.answers)
-        }
-
-    def answer(
-        self, conversation: Conversation, questions: Sequence[Question], rows: Sequence[Row]
-    ) -> None:
-        """Put the questions to every row that has not answered them yet."""
-        for memory in dict.fromkeys(row.memory for row in rows):
-            own = [row for row in rows if row.memory == memory]
-            due = [
-                (row, q) for row in own for q in questions if (row.name, q.id) not in self.replies
-            ]
-            vault = self.memory(conversation, memory)
-            for at, (row, question) in enumerate(due, 1):
-                options = self.options
-                reader = Reader(
-                    row, conversation, vault, self.model, self.reading, options.k, options.seed
-                )
-                self._keep(reader.reply(question))
-                if at % 10 == 0 or at == len(due):
-                    print(f"{conversation.name}, {row.name}: {at} of {len(due)}", file=sys.stderr)
-            vault.close()
-
-    def _keep(self, reply: Reply) -> None:
-        """Keep an answer; of failures only those that a success follows.
-
-        Raises:
-            SystemExit: the model failed several times in a row.
-        """
-        self._held_back.append(reply)
-        if reply.failed and len(self._held_back) >= FAILURES_IN_A_ROW:
-            raise SystemExit(
-                f"the model failed {FAILURES_IN_A_ROW} times in a row: {reply.problem}\n"
-                "What was answered before is kept where --results names a folder."
-            )
-        if not reply.failed:
-            self._flush()
-
-    def _flush(self) -> None:
-        with self.answers.open("a", encoding="utf-8") as file:
-            for reply in self._held_back:
-                self.replies[reply.row, reply.question] = reply
-                file.write(json.dumps(asdict(reply), ensure_ascii=False) + "\n")
-        self._held_back.clear()
-
-    def memory(self, conversation: Conversation, kind: str) -> OpenVault:
-        """A conversation remembered in one way; made anew unless that was finished."""
-        writes = self.options.writer == "same" and kind != "raw" and self.model is not None
-        # What is to be remembered is known of the hand-written vaults alone.
-        writes = writes and (self.options.backend != "perfect" or self.has_gold)
-        overrides = dict(self.overrides if writes else NO_MODEL)
-        overrides |= {"evolution_mode": "off"} if kind == "no-evolution" else {}
-        model = self.model.model if writes and self.model is not None else None
-        safe = "".join(
-            sign if sign.isalnum() or sign in "-_" else "-" for sign in conversation.name
-        )
-        root = self.folder / "vaults" / f"{safe}-{kind}"
-        finished = root.with_suffix(".json")
-        if not finished.exists():
-            shutil.rmtree(root, ignore_errors=True)
-            root.parent.mkdir(parents=True, exist_ok=True)
-        vault = OpenVault(root, Design(kind, overrides, model), self.encoder)
-        if finished.exists():
-            made = json.loads(finished.read_text(encoding="utf-8"))
-            vault.path_of.update(made["paths"])
-            vault.id_of.update({path: turn for turn, path in made["paths"].items()})
-        else:
-            costs = [self._written(vault, turn, kind) for turn in conversation.turns]
-            made = {"paths": vault.path_of, "costs": [each for each in costs if each]}
-            write_whole(finished, json.dumps(made))
-        self.costs.setdefault(kind, []).extend(made["costs"])
-        self.encoder.save()
-        return vault
-
-    def _written(self, vault: OpenVault, turn: Any, kind: str) -> dict[str, float]:
-        """Remember one turn; what that cost."""
-        vault.add(turn.id, NewNote(turn.text, title=turn.title, created=turn.created))
-        if kind == "raw":
-            return {}
-        vault.clock.present = turn.created.astimezone()
-        step = process(vault, turn.id)
-        use, outcome = step.outcome.use, step.outcome
-        self._failed_notes = self._failed_notes + 1 if outcome.failed else 0
-        if self._failed_notes >= FAILURES_IN_A_ROW:
-            why = (outcome.problems or ("no answer",))[0]
-            raise SystemExit(f"the model failed {FAILURES_IN_A_ROW} times in a row: {why}")
-        return {
-            "calls": use.calls,
-            "prompt_tokens": use.prompt_tokens,
-            "answer_tokens": use.answer_tokens,
-            "seconds": round(step.seconds, 3),
-            "links": len(outcome.links),
-            "evolved": len(outcome.evolved),
-        }
-
-    def figures(self, questions: Sequence[Question], rows: Sequence[Row]) -> dict[str, Any]:
-        """All figures, in percent, each with the bounds of its 95% interval."""
-        if self._held_back:
-            self._flush()
-        scores = self._scores(questions, rows)
-
-        def interval(values: Sequence[float]) -> list[float]:
-            drawn = np.random.default_rng(self.options.seed)
-            means = drawn.choice(np.array(values), (SAMPLES, len(values))).mean(axis=1)
-            bounds = (float(np.mean(values)), *np.percentile(means, (2.5, 97.5)))
-            # Nothing is -0.0.
-            return [round(100 * float(each), 1) + 0.0 for each in bounds]
-
-        def of(row: Row, part: Sequence[Question], metric: str) -> list[float]:
-            return [scores[row.name, question.id][metric] for question in part]
-
-        known = [each for each in questions if each.is_answerable]
-        unknown = [each for each in questions if not each.is_answerable]
-        parts = {"answerable": known} if known else {}
-        for category in dict.fromkeys(each.category for each in known):
-            also = f" ({CATEGORIES[category]})" if category in CATEGORIES else ""
-            parts[f"category {category}{also}"] = [e for e in known if e.category == category]
-        base = next((row for row in rows if row.name == BASE), None)
-        less = {
-            row.name: {
-                metric: interval(np.subtract(of(row, known, metric), of(base, known, metric)))
-                for metric in ("f1", "sbert", "held")
-            }
-            for row in rows
-            if base is not None and known and row is not base
-        }
-        return {
-            "scores": {
-                name: {
-                    "questions": len(part),
-                    "rows": {
-                        row.name: {m: interval(of(row, part, m)) for m in ("held", *METRICS)}
-                        for row in rows
-                    },
-                }
-                for name, part in parts.items()
-            },
-            "unanswerable": {
-                "questions": len(unknown),
-                "rows": {
-                    row.name: {"refused": interval(of(row, unknown, "refused"))} for row in rows
-                },
-            }
-            if unknown
-            else {},
-            "differences": less,
-            "cost": {row.name: self._cost(row, questions) for row in rows},
-            "writing": {
-                kind: {**_means(costs, costs[0]), "notes": len(costs)}
-                for kind, costs in self.costs.items()
-                if costs
-            },
-            "settings": {"model": self.options.model, "k": self.options.k},
-        }
-
-    def _scores(
-        self, questions: Sequence[Question], rows: Sequence[Row]
-    ) -> dict[tuple[str, str], dict[str, float]]:
-        scores: dict[tuple[str, str], dict[str, float]] = {}
-        pairs = []
-        for question in questions:
-            for row in rows:
-                reply = self.replies[row.name, question.id]
-                said, wanted = reply.said if reply.held else "", question.answer
-                if not question.is_answerable:
-                    said, wanted = reply.said or NOT_MENTIONED, question.trap
-                pairs.append((said, wanted))
-                found = text_scores(said, wanted, question.category)
-                found |= {"held": float(reply.held), "refused": float(reply.refused)}
-                scores[row.name, question.id] = found
-        for found, cosine in zip(scores.values(), similarities(pairs, self.encoder), strict=True):
-            found["sbert"] = cosine
-        return scores
-
-    def _cost(self, row: Row, questions: Sequence[Question]) -> dict[str, float]:
-        """Means of a question."""
-        own = [self.replies[row.name, question.id] for question in questions]
-        shares = [
-            len({*each.evidence} & {*reply.shown}) / len(each.evidence)
-            for each, reply in zip(questions, own, strict=True)
-            if each.is_answerable and each.evidence
-        ]
-        found = _means([asdict(reply) for reply in own], COSTS)
-        return found | {
-            "notes_shown": sum(len(each.shown) for each in own) / len(own),
-            "share_shown": 100 * sum(each.whole for each in own) / len(own),
-            "evidence_shown": 100 * sum(shares) / max(1, len(shares)),
-        }
-
-    def close(self) -> None:
-        self.encoder.save()
-        if self.model is not None:
-            self.model.close()
-
-
-def _means(
-    rows: Sequence[Mapping[str, float]], names: Sequence[str] | Mapping[str, Any]
-) -> dict[str, float]:
-    return {name: round(sum(row[name] for row in rows) / len(rows), 2) for name in names}
-
-
-def print_tables(document: Mapping[str, Any]) -> None:
-    """The tables on standard output; all intervals are in the document alone."""
-    for name, part in document["scores"].items():
-        titles = ["answered", *(TITLES[each] for each in METRICS)]
-        table(f"{name}: {part['questions']} questions, in percent", titles, part["rows"])
-    if part := document["unanswerable"]:
-        title = f"without an answer (category 5, none): {part['questions']} questions, in percent"
-        table(title, ["refused"], part["rows"])
-    if document["differences"]:
-        title = f"less `{BASE}`, the same answerable questions, in points"
-        table(title, ["F1", "SBERT", "answered"], document["differences"])
-    for title, rows in (("a question", document["cost"]), ("a note", document["writing"])):
-        if rows:
-            table(title, list(next(iter(rows.values()))), rows)
-
-
-def table(title: str, columns: Sequence[str], rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """A table of rows of figures: numbers, or a mean with the bounds of its interval."""
-    print(f"\n{title}")
-    cells = [["row", *columns]]
-    for name, figures in rows.items():
-        shown = [
-            "{:.1f} ({:.1f} to {:.1f})".format(*each) if isinstance(each, list) else f"{each:g}"
-            for each in figures.values()
-        ]
-        cells.append([name, *shown])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        print(
-            "  "
-            + "  ".join(
-                f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)
-            ).rstrip()
-        )
+def sample(questions: Sequence[Question], limit: int) -> list[Question]:
+    """So many of each category, the same ones in every run; all if 0."""
+    if not limit:
+        return list(questions)
+    chance, chosen = random.Random(0), set[str]()
+    for category in dict.fromkeys(each.category for each in questions):
+        part = [each.id for each in questions if each.category == category]
+        chosen.update(chance.sample(part, min(limit, len(part))))
+    return [each for each in questions if each.id in chosen]
 
 
 if __name__ == "__main__":

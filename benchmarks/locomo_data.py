@@ -20,14 +20,6 @@ from typing import Any
 from memory_gold import rows
 from retrieval_data import gold_vault
 
-# The numbers are the data's; the names are those of LoCoMo's issue 6, and other papers differ.
-CATEGORIES = {
-    "1": "multi-hop",
-    "2": "temporal",
-    "3": "open-domain",
-    "4": "single-hop",
-    "5": "adversarial",
-}
 UNANSWERABLE = ("5", "none")
 UNDATED = datetime(2024, 1, 1)
 _SESSION = re.compile(r"session_(\d+)")
@@ -98,19 +90,9 @@ def read_locomo(file: Path) -> list[Conversation]:
     """
     try:
         samples = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SystemExit(f"cannot read {file}: {error}") from None
-    if isinstance(samples, dict):
-        samples = [samples]
-    if not isinstance(samples, list) or not all(
-        isinstance(each, dict) and isinstance(each.get("conversation"), dict) for each in samples
-    ):
-        raise SystemExit(f"{file} is no list of samples with a `conversation` each")
-    found = [_conversation(sample, at) for at, sample in enumerate(samples, 1)]
-    names = [each.name for each in found]
-    if len(set(names)) < len(names):
-        raise SystemExit(f"{file} has two samples of the same sample_id")
-    return found
+        return [_conversation(sample, at) for at, sample in enumerate(samples, 1)]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SystemExit(f"{file} is no file in LoCoMo's shape: {error!r}") from None
 
 
 def _conversation(sample: Mapping[str, Any], place: int) -> Conversation:
@@ -213,8 +195,6 @@ def conversations(path: Path) -> list[Conversation]:
     found = sorted((path / "gold").glob("*/questions.jsonl"))
     if found:
         return [gold_conversation(each.parent) for each in found]
-    if (path / "locomo10.json").is_file():
-        return read_locomo(path / "locomo10.json")
     raise SystemExit(f"{path} is no file in LoCoMo's shape, and holds no gold/*/questions.jsonl")
 
 

@@ -26,42 +26,18 @@ from typing import Any
 
 import psutil
 
-SUBJECTS = [
-    "walrus",
-    "glacier",
-    "engine",
-    "violin",
-    "harvest",
-    "budget",
-    "kernel",
-    "orchid",
-    "bridge",
-    "letter",
-]
-DEEDS = [
-    "grows",
-    "fails",
-    "sings",
-    "breaks",
-    "returns",
-    "sleeps",
-    "moves",
-    "shrinks",
-    "leads",
-    "waits",
-]
-PLACES = [
-    "winter",
-    "Lisbon",
-    "practice",
-    "summer",
-    "public",
-    "theory",
-    "secret",
-    "spring",
-    "private",
-    "autumn",
-]
+SUBJECTS = (
+    *("walrus", "glacier", "engine", "violin", "harvest"),
+    *("budget", "kernel", "orchid", "bridge", "letter"),
+)
+DEEDS = (
+    *("grows", "fails", "sings", "breaks", "returns"),
+    *("sleeps", "moves", "shrinks", "leads", "waits"),
+)
+PLACES = (
+    *("winter", "Lisbon", "practice", "summer", "public"),
+    *("theory", "secret", "spring", "private", "autumn"),
+)
 TYPED = ("", "w", "wa", "wal", "gl", "budget", "the orchid", "note 7", "zzz", "bridge l")
 NO_TIME = 120.0
 

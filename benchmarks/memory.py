@@ -3,15 +3,13 @@
     python benchmarks/memory.py DATA_FOLDER
     python benchmarks/memory.py DATA_FOLDER --sets engineer --parts links,evolution --models none
     python benchmarks/memory.py DATA_FOLDER --models none,perfect
-    python benchmarks/memory.py DATA_FOLDER --parts links --owner 10 --without feedback
     python benchmarks/memory.py DATA_FOLDER --models FILE.gguf --output figures.json --resume
     python benchmarks/memory.py DATA_FOLDER --models none,qwen3:4b \\
         --base-url http://127.0.0.1:11434/v1 --without linking,evolution
 
-DATA_FOLDER holds `gold/VAULT/` (hand-written vaults with gold metadata, links, changes and
-questions), `links/SOURCE/` (people's own wikilinks, taken out of their notes) and
-`retrieval/locomo/` (conversations); what is missing is left out. docs/memory.md tells what is
-measured. Figures come with the 95% interval of 2,000 bootstrap samples of notes, pairs, questions.
+DATA_FOLDER holds `gold/VAULT/`: hand-written vaults with gold metadata, links, changes and
+questions. docs/memory.md tells what is measured. Figures come with the 95% interval of 2,000
+bootstrap samples of notes, pairs, questions.
 """
 
 from __future__ import annotations
@@ -19,22 +17,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from memory_conversations import conversation_units
 from memory_gold import GoldVault, gold_vaults
-from memory_owner import Owner, second_half
 from memory_perfect import PerfectModel
 from memory_recorded import RecordedModel, write_recording
-from memory_tables import differences, figures, joined, print_lost, print_part
-from memory_trace import lost_by
+from memory_tables import differences, figures, joined, print_part
 from memory_units import (
     beside,
     cost_units,
@@ -44,19 +38,15 @@ from memory_units import (
     question_rows,
 )
 from memory_vault import Design, MadeVault, OpenVault, describe, process_gold
-from memory_wikilinks import described_vault, link_rows, linked_notes
 from remembered_vectors import RememberingEncoder
-from retrieval_data import Group, conversations
 
 from amem_cli.analyzer import link_choice
 from amem_cli.workspace.workspace import Workspace
 
-GOLD_PARTS = ("links", "metadata", "evolution", "questions", "cost")
-PARTS = (*GOLD_PARTS, "wikilinks", "conversations")
+PARTS = ("links", "metadata", "evolution", "questions", "cost")
 WITHOUT: dict[str, dict[str, Any]] = {
     "linking": {"evolution_max_links": 0},
     "evolution": {"evolution_mode": "off"},
-    "feedback": {"evolution_feedback": "off"},
 }
 BARE = Design("bare", {"llm_backend": "none"})
 
@@ -108,17 +98,13 @@ class Benchmark:
     def gold(self, design: Design, gold: GoldVault) -> None:
         """Count everything of one design in one vault, unless an earlier run did."""
         counted = self._counted(design.name, gold.name)
-        missing = [part for part in GOLD_PARTS if part in self.parts and part not in counted]
+        missing = [part for part in PARTS if part in self.parts and part not in counted]
         if not missing:
             return
         print(f"{design.name}, {gold.name} …", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder, self._fitted_without(gold.name):
             vault = OpenVault(Path(folder) / "vault", design, self.encoder)
-            if self.options.owner:
-                made = process_gold(vault, gold, Owner(vault, gold, self.options.owner))
-                gold, made = second_half(gold, made, vault.id_of)
-            else:
-                made = process_gold(vault, gold, adopted=self.options.way == "adopted")
+            made = process_gold(vault, gold, adopted=self.options.way == "adopted")
             if self.options.record is not None:
                 write_recording(self.options.record / f"{gold.name}.jsonl", made.steps)
             if "links" in missing:
@@ -129,8 +115,6 @@ class Benchmark:
                 counted["evolution"] = evolution_units(gold, made, self.encoder)
             if "cost" in missing:
                 counted["cost"] = cost_units(made.steps)
-            if not self.options.owner:
-                counted["lost"] = lost_by(gold, made, vault)
             if "questions" in missing:
                 rows = [self._states(gold, made), question_rows(gold, vault), self._ceiling(gold)]
                 counted["questions"] = {"asked": beside(*rows)}
@@ -145,39 +129,6 @@ class Benchmark:
         fitted = json.loads(self.options.strengths.read_text(encoding="utf-8"))[person]
         own = {"_INTERCEPT": fitted["intercept"], "_WEIGHTS": fitted["weights"]}
         return patch.multiple(link_choice, **own)
-
-    def wikilinks(self, folder: Path, chosen: Sequence[Design]) -> None:
-        """Count how people's own links of one source are found again by each design."""
-        options = self.options
-        name = f"{folder.name} {options.text}"
-        due = [each for each in chosen if "wikilinks" not in self._counted(each.name, name)]
-        if not due:
-            return
-        source = linked_notes(folder, options.text, options.most)
-        with tempfile.TemporaryDirectory() as place:
-            template = Path(place) / "described"
-            print(f"{name}: {len(source.texts)} notes …", file=sys.stderr)
-            described_vault(template, source, self.encoder)
-            for design in due:
-                print(f"{design.name}, {name} …", file=sys.stderr)
-                made = Path(place) / "linked"
-                rows = link_rows(made, template, source, design, self.encoder)
-                self._counted(design.name, name)["wikilinks"] = rows
-                shutil.rmtree(made)
-                self.encoder.save()
-                self.save()
-
-    def conversation(self, design: Design, group: Group) -> None:
-        """Count what one conversation costs."""
-        counted = self._counted(design.name, group.name)
-        if "conversations" in counted:
-            return
-        print(f"{design.name}, {group.name} …", file=sys.stderr)
-        with tempfile.TemporaryDirectory() as place:
-            vault = OpenVault(Path(place) / "vault", design, self.encoder)
-            counted["conversations"] = conversation_units(vault, group, self.options.most)
-            vault.close()
-        self.save()
 
     def _counted(self, design: str, vault: str) -> dict[str, Any]:
         own: dict[str, Any] = self.units.setdefault(design, {}).setdefault(vault, {})
@@ -231,16 +182,6 @@ class Benchmark:
                     first = design, list(own), whole
         return found
 
-    def lost(self, design: str) -> Mapping[str, Mapping[str, list[str]]]:
-        """Where the gold answers of all vaults were lost, with each of them."""
-        total: dict[str, dict[str, list[str]]] = {}
-        for units in self.units[design].values():
-            for name, verdicts in units.get("lost", {}).items():
-                own = total.setdefault(name, {})
-                for verdict, examples in verdicts.items():
-                    own[verdict] = [*own.get(verdict, []), *examples]
-        return total
-
     def save(self) -> None:
         """Write what was counted and the figures made of it."""
         if self.options.output is None:
@@ -262,13 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--sets", default="", help="gold vaults by commas; all where missing")
-    parser.add_argument("--parts", default=",".join(GOLD_PARTS), help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--sources", default="", help="people's links, by commas")
-    parser.add_argument("--text", choices=("masked", "unlinked"), default="masked",
-                        help="notes without the words of their links, or with")  # fmt: skip
-    parser.add_argument("--groups", type=int, default=1, help="so many conversations; 0 for all")
-    parser.add_argument("--most", type=int, default=200,
-                        help="notes of a source or conversation; 0 for all")  # fmt: skip
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
     parser.add_argument("--models", default="none,bundled",
                         help="none, bundled, perfect, recorded, GGUF files, names of"
                         " --base-url")  # fmt: skip
@@ -277,14 +212,10 @@ def main() -> None:
                         help="what `recorded` says, a file for each vault")  # fmt: skip
     parser.add_argument("--record", type=Path, help="folder to write what the model says to")
     parser.add_argument("--without", default="", help=f"ablations: {', '.join(WITHOUT)}")
-    parser.add_argument("--owner", type=int, default=0, metavar="N",
-                        help="after every N notes the owner decides on the links; only those"
-                        " of the second half count")  # fmt: skip
     parser.add_argument("--way", choices=("added", "adopted"), default="added",
                         help="process each note when it is added, or all in the end")  # fmt: skip
     parser.add_argument("--strengths", type=Path,
                         help="weights fitted without each person, by link_strength.py")  # fmt: skip
-    parser.add_argument("--examples", type=int, default=0, help="so many of each loss")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--output", type=Path, help="file for all that was counted, as JSON")
     parser.add_argument("--resume", action="store_true", help="keep what --output has already")
@@ -293,34 +224,12 @@ def main() -> None:
         encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
     vaults = gold_vaults(options.data / "gold", [each for each in options.sets.split(",") if each])
     benchmark = Benchmark(options, encoder)
-    run(benchmark, vaults)
+    for design in designs(options, vaults):
+        for gold in vaults:
+            benchmark.gold(design, gold)
     benchmark.save()
     for part, table in benchmark.figures().items():
         print_part(part, table)
-    for name in benchmark.units:
-        if benchmark.lost(name):
-            print_lost(name, benchmark.lost(name), options.examples)
-
-
-def run(benchmark: Benchmark, vaults: list[GoldVault]) -> None:
-    """Run every part that was asked for."""
-    options, parts = benchmark.options, benchmark.parts
-    chosen = list(designs(options, vaults))
-    # The perfect model knows the gold vaults only.
-    real = [each for each in chosen if each.model is None]
-    if set(GOLD_PARTS) & set(parts):
-        for design in chosen:
-            for gold in vaults:
-                benchmark.gold(design, gold)
-    if "wikilinks" in parts:
-        for notes in sorted((options.data / "links").glob("*/notes.jsonl")):
-            if not options.sources or notes.parent.name in options.sources.split(","):
-                benchmark.wikilinks(notes.parent, real)
-    if "conversations" in parts:
-        groups = conversations(options.data / "retrieval" / "locomo")[: options.groups or None]
-        for design in real:
-            for group in groups:
-                benchmark.conversation(design, group)
 
 
 if __name__ == "__main__":

@@ -63,36 +63,14 @@ class Exchange:
     Attributes:
         shown: ids of the older notes that were shown, by label.
         said: the answer where it has the asked shape, else None.
-        most: how many links and changes the answer had room for.
     """
 
     step: str
     request: ModelRequest
     shown: Mapping[str, str]
     said: Mapping[str, Any] | None
-    most: Mapping[str, int]
     tokens: int
     seconds: float
-
-    @property
-    def is_of_links(self) -> bool:
-        """Whether it asks which notes belong together."""
-        return self.step in (LINKING, BOTH)
-
-    @property
-    def is_of_labels(self) -> bool:
-        """Whether it asks what a note is about."""
-        return self.step in (CONSTRUCTION, BOTH)
-
-    def named(self, name: str) -> list[str]:
-        """Ids of the notes that a list of the answer names."""
-        items = (self.said or {}).get(name, [])
-        labels = [str(item.get("note")) for item in items if isinstance(item, dict)]
-        return [self.shown[label] for label in labels if label in self.shown]
-
-    def labels(self, field_name: str) -> list[str]:
-        """The keywords or tags of an answer."""
-        return [str(each) for each in (self.said or {}).get(field_name, [])]
 
 
 @dataclass
@@ -120,14 +98,12 @@ class ObservedModel(WatchedModel):
             said = read_parts(answer.text, request.schema)[0] if answer.complete else None
         except AnswerRejected:
             said = None
-        properties = request.schema.get("properties", {})
         self.exchanges.append(
             Exchange(
                 step=step_of(request),
                 request=request,
                 shown=shown_notes(request.text, self.known),
                 said=said,
-                most={name: each.get("maxItems", 0) for name, each in properties.items()},
                 tokens=answer.prompt_tokens + answer.answer_tokens,
                 seconds=seconds,
             )

@@ -116,21 +116,6 @@ def f1(sums: Sums) -> Any:
     return share(2 * sums[0], sums[1] + sums[2])
 
 
-def source_rows(
-    said: Collection[tuple[str, str]], gold: Collection[tuple[str, str]], eligible: Collection[str]
-) -> list[list[float]]:
-    """Hits, predicted and wanted of each eligible source, sorted by id; a pair of two of them
-    counts half for each."""
-    counts = {note_id: [0.0, 0.0, 0.0] for note_id in sorted(eligible)}
-    hits = set(said) & set(gold)
-    for column, pairs in enumerate((hits, set(said), set(gold))):
-        for ends in pairs:
-            own = [end for end in ends if end in counts]
-            for end in own:
-                counts[end][column] += 1 / len(own)
-    return list(counts.values())
-
-
 def column_share(part: int, whole: int) -> Callable[[Any], Any]:
     """The sum of one column over that of another."""
     return lambda sums: share(sums[part], sums[whole])

@@ -75,11 +75,6 @@ FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
         ("all gain@5", "asked", recovered(0, 6, 9)),
     ],
     "cost": COSTS,
-    "wikilinks": [*FOUND_PAIRS, ("F1", "pairs", f1), ("a note", "written", mean(0))],
-    "conversations": [
-        *COSTS,
-        *_means("asked", {"found@5": 0, "found@10": 1, "found@5+n": 2}),
-    ],
 }
 COUNTS = {"calls", "tokens", "written", "model s", "all s", "a note", "suggested", "replaced"}
 REQUESTS: list[tuple[str, Measure]] = [
@@ -165,20 +160,3 @@ def _cell(title: str, value: float) -> str:
 
 def _span(title: str, value: Sequence[float]) -> str:
     return "" if math.isnan(value[1]) else f"{_cell(title, value[1])}..{_cell(title, value[2])}"
-
-
-def print_lost(design: str, lost: Mapping[str, Mapping[str, Sequence[str]]], examples: int) -> None:
-    """Print where gold answers were lost, the greatest loss first.
-
-    Args:
-        examples: so many of each loss are printed.
-    """
-    print(f"\nlost by, {design}")
-    for name, verdicts in lost.items():
-        total = sum(map(len, verdicts.values()))
-        print(f"  {name}: {len(verdicts.get('made', ()))} of {total} made")
-        for verdict, cases in sorted(verdicts.items(), key=lambda each: -len(each[1])):
-            if verdict != "made":
-                print(f"    {len(cases):5} {100 * len(cases) / total:5.1f}%  {verdict}")
-                for case in cases[:examples]:
-                    print(f"{'':18}{case}")

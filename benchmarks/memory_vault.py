@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,20 +12,15 @@ from typing import Any
 from memory_gold import GoldNote, GoldVault
 from memory_requests import Exchange, ObservedModel
 
-from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import Outcome
-from amem_cli.memory.steps import WEIGHED
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.search.search import search
 from amem_cli.vault.file_state import SystemClock
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
 
-# Candidates that would be asked for to tell how far off the one was that is missing.
-FURTHER = 3
 LABELS = ("keywords", "tags", "context")
 
 
@@ -63,9 +58,6 @@ class Step:
 
     Attributes:
         exchanges: with the language model, in order.
-        near: ids of the notes that the program holds against the note, the nearest first; told
-            after the step, so with the metadata that it wrote.
-        further: the same, were FURTHER times as many candidates asked for.
         changed: by id of an older note, the fields before and after.
         contexts: of the targets of the gold cases of this trigger, before and after.
         seconds: wall time of the whole step, without the addition.
@@ -74,8 +66,6 @@ class Step:
     note: str
     outcome: Outcome
     exchanges: tuple[Exchange, ...]
-    near: tuple[str, ...]
-    further: tuple[str, ...]
     changed: Mapping[str, Mapping[str, tuple[Any, Any]]]
     contexts: Mapping[str, tuple[str, str]]
     seconds: float
@@ -144,19 +134,6 @@ class OpenVault:
         if self.observed is not None:
             self.observed.begin(note_id, self.known())
 
-    def near(self, note_id: str, times: int = 1) -> tuple[str, ...]:
-        """Ids of the notes that the program holds against one, the nearest first, where it looks
-        for so many times as many as it does."""
-        index, path = self.workspace.index, self.path_of[note_id]
-        vector = index.vectors.of_note(path)
-        if vector is None:
-            return ()
-        note = self.workspace.vault.read(path)
-        text = plain_text(note.raw.decode().split("\n---\n", 1)[-1])
-        weighed = WEIGHED
-        found = near_notes(index, path, text, vector, times * weighed)
-        return tuple(self.id_of[each.path] for each in found)
-
     def links(self) -> dict[tuple[str, str], str]:
         """Relation of each link of the machine by source and target."""
         return {
@@ -197,20 +174,13 @@ def process(vault: OpenVault, note_id: str) -> Step:
     }
     exchanges = tuple(vault.observed.exchanges) if vault.observed else ()
     changed = {each: fields for each, fields in changed.items() if fields}
-    return Step(note_id, outcome, exchanges, (), (), changed, {}, seconds)
+    return Step(note_id, outcome, exchanges, changed, {}, seconds)
 
 
-def process_gold(
-    vault: OpenVault,
-    gold: GoldVault,
-    after: Callable[[Step], None] | None = None,
-    *,
-    adopted: bool = False,
-) -> MadeVault:
+def process_gold(vault: OpenVault, gold: GoldVault, *, adopted: bool = False) -> MadeVault:
     """Add every note at its time and let the process think about it.
 
     Args:
-        after: called with each step.
         adopted: all notes are there before the first is processed.
     """
     steps = []
@@ -224,10 +194,7 @@ def process_gold(
         before = {case.target: _context(vault, case.target) for case in due}
         step = process(vault, note.id)
         contexts = {each: (text, _context(vault, each)) for each, text in before.items()}
-        near = vault.near(note.id), vault.near(note.id, FURTHER)
-        steps.append(replace(step, near=near[0], further=near[1], contexts=contexts))
-        if after is not None:
-            after(steps[-1])
+        steps.append(replace(step, contexts=contexts))
     described = {
         each: replace(note, keywords=(), tags=(), context="") for each, note in gold.notes.items()
     }

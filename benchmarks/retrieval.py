@@ -3,12 +3,11 @@
     python benchmarks/retrieval.py DATA_FOLDER
     python benchmarks/retrieval.py DATA_FOLDER --sets locomo,gold --json figures.json
     python benchmarks/retrieval.py DATA_FOLDER --sets gold --links given
-    python benchmarks/retrieval.py DATA_FOLDER --sets locomo --pooled
     python benchmarks/retrieval.py DATA_FOLDER --guard
 
-`benchmarks/retrieval_data.py` tells what DATA_FOLDER holds. Each group becomes a vault of its own
-(with `--pooled` all groups of a set become one), made by the program's services as a person would:
-a turn is the text "Speaker: …", in a folder named after the group.
+`benchmarks/retrieval_data.py` tells what DATA_FOLDER holds. Each group becomes a vault of its own,
+made by the program's services as a person would: a turn is the text "Speaker: …", in a folder
+named after the group.
 
 `--guard` searches a fixed part of the data and fails if less is found than `retrieval_guard.json`
 says, beyond chance; `--guard --update` makes what is found now the measure.
@@ -27,18 +26,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import retrieval_guard
 from remembered_vectors import RememberingEncoder
-from retrieval_data import Group, data_sets, imported, pooled
+from retrieval_data import Group, data_sets
 
 from amem_cli.editing.add import add
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import EvolveBatch
-from amem_cli.search import occasion, scoring
 from amem_cli.search.scoring import fused
 from amem_cli.search.search import search
 from amem_cli.vault.template import adopt_vault
@@ -52,17 +49,6 @@ METRICS = (*(f"recall@{depth}" for depth in DEPTHS), "ndcg@10", "mrr")
 SHOWN = 20
 ALL = 10_000
 SAMPLES = 2000
-SPEAKERS = ("SAME_SPEAKER_SHARE", "OTHER_SPEAKER_SHARE")
-TURNS = ("SPEAKER_SHARE", "QUESTION_COST", "BREVITY_COST")
-ABLATIONS = {
-    "without coverage": (scoring, ("COVERAGE_POWER",)),
-    "without doubt of words": (scoring, ("DOUBT_SHARE",)),
-    "without chance": (scoring, ("PASSAGE_CHANCE",)),
-    "without answers": (occasion, ("ANSWER_SHARE",)),
-    "without time": (occasion, ("TIME_SHARE", "ANSWER_SHARE", *SPEAKERS)),
-    "without worth of turns": (occasion, TURNS),
-    "without links": (scoring, ("SELECTIVE_LINKS",)),
-}
 BASELINE = "convex fusion"
 PRODUCT = "amem hybrid"
 
@@ -97,35 +83,17 @@ class Searches:
         self.seconds: list[float] = []
         self.known: tuple[str, dict[str, float], dict[str, float]] | None = None
 
-    def designs(self, ablations: bool) -> dict[str, Callable[[str], list[str]]]:
-        def without(part: tuple[ModuleType, Sequence[str]]) -> Callable[[str], list[str]]:
-            return lambda query: self.ablated(query, *part)
-
-        designs = {
+    def designs(self) -> dict[str, Callable[[str], list[str]]]:
+        return {
             "A-MEM, content only": lambda query: self.dense(query, self.bare),
             "A-MEM, speaker + content": lambda query: self.dense(query, self.said),
             "BM25": lambda query: list(self.words(query))[:SHOWN],
-            "RRF, k=60": lambda query: self.reciprocal(query, 60),
-            "RRF, k=10": lambda query: self.reciprocal(query, 10),
+            "RRF, k=60": self.reciprocal,
             BASELINE: lambda query: list(fused(self.cosines(query), self.words(query)))[:SHOWN],
             "amem keyword": lambda query: self.product(query, "keyword"),
             "amem semantic": lambda query: self.product(query, "semantic"),
             PRODUCT: lambda query: self.product(query, "hybrid"),
         }
-        if ablations:
-            designs |= {f"  {name}": without(each) for name, each in ABLATIONS.items()}
-        return designs
-
-    def ablated(self, query: str, module: ModuleType, constants: Sequence[str]) -> list[str]:
-        """The product's search with some of the constants of its ranking at nothing."""
-        values = {constant: getattr(module, constant) for constant in constants}
-        for constant in constants:
-            setattr(module, constant, 0)
-        try:
-            return self.product(query, "hybrid")
-        finally:
-            for constant, value in values.items():
-                setattr(module, constant, value)
 
     def dense(self, query: str, vectors: Vectors) -> list[str]:
         cosines = vectors @ self.encoder.encode([query], query=True)[0]
@@ -151,11 +119,11 @@ class Searches:
             )
         return self.known[1:]
 
-    def reciprocal(self, query: str, k: int) -> list[str]:
+    def reciprocal(self, query: str) -> list[str]:
         scores: dict[str, float] = {}
         for leg in (self.cosines(query), self.words(query)):
             for rank, path in enumerate(leg, 1):
-                scores[path] = scores.get(path, 0.0) + 1 / (k + rank)
+                scores[path] = scores.get(path, 0.0) + 1 / (60 + rank)
         return sorted(scores, key=lambda path: (-scores[path], path))[:SHOWN]
 
     def product(self, query: str, mode: Any) -> list[str]:
@@ -198,7 +166,7 @@ def figures(values: Any) -> dict[str, list[float]]:
 
 
 def run_set(
-    groups: Sequence[Group], encoder: RememberingEncoder, links: str, ablations: bool
+    groups: Sequence[Group], encoder: RememberingEncoder, links: str
 ) -> tuple[dict[str, Any], list[str], list[str], list[float]]:
     """Metrics of each question by design, with its category and group, and seconds a search."""
     values: dict[str, list[list[float]]] = {}
@@ -210,7 +178,7 @@ def run_set(
             searches = Searches(Path(folder), group, encoder, links)
             for asked in group.questions:
                 wanted = [searches.path_of.get(each, each) for each in asked.gold]
-                for name, find in searches.designs(ablations).items():
+                for name, find in searches.designs().items():
                     values.setdefault(name, []).append(scores(find(asked.query), wanted))
                 categories.append(asked.category)
                 names.append(asked.group)
@@ -260,15 +228,13 @@ def report(title: str, values: dict[str, Any], slices: dict[str, list[str]]) -> 
         low, high = cells["recall@10"][1:]
         means = "".join(f"{cell[0]:10.1f}" for cell in cells.values())
         print(f"{name:26}{means}   {low:.1f} to {high:.1f}")
-    for name in (BASELINE, *(each for each in values if each.startswith("  "))):
-        difference = figures(values[PRODUCT] - values[name])
-        document.setdefault("gains", {})[name.strip()] = difference
-        shown = "  ".join(
-            f"{metric} {mean:+.1f} ({low:+.1f} to {high:+.1f})"
-            for metric, (mean, low, high) in difference.items()
-            if metric in ("recall@10", "ndcg@10", "mrr")
-        )
-        print(f"{PRODUCT} less {name.strip()}, paired: {shown}")
+    document["gain"] = figures(values[PRODUCT] - values[BASELINE])
+    shown = "  ".join(
+        f"{metric} {mean:+.1f} ({low:+.1f} to {high:+.1f})"
+        for metric, (mean, low, high) in document["gain"].items()
+        if metric in ("recall@10", "ndcg@10", "mrr")
+    )
+    print(f"{PRODUCT} less {BASELINE}, paired: {shown}")
     for label, kinds in slices.items():
         document[label] = {}
         for kind in dict.fromkeys(kinds):
@@ -288,10 +254,6 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=0, help="only the first groups of each set")
     parser.add_argument("--links", choices=("none", "given", "made"), default="none",
                         help="those of links.jsonl, or those amem makes")  # fmt: skip
-    parser.add_argument("--pooled", action="store_true", help="all groups of a set in one vault")
-    parser.add_argument("--imported", action="store_true",
-                        help="notes a second apart in an order that says nothing")  # fmt: skip
-    parser.add_argument("--ablations", action="store_true", help="the search without its parts")
     parser.add_argument("--encoder", default="", help="name or folder; the usual one if missing")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--json", type=Path, help="file for all figures")
@@ -308,11 +270,7 @@ def main() -> None:
     together: dict[str, list[Any]] = {}
     for name, groups in data_sets(options.data, [each for each in options.sets.split(",") if each]):
         groups = groups[: options.groups or None]
-        groups = [pooled(groups)] if options.pooled else groups
-        groups = [imported(group) for group in groups] if options.imported else groups
-        values, categories, members, seconds = run_set(
-            groups, encoder, options.links, options.ablations
-        )
+        values, categories, members, seconds = run_set(groups, encoder, options.links)
         slices = {"category": categories, "group": members}
         documents[name] = report(name, values, slices)
         documents[name]["median_ms"] = round(1000 * float(np.median(seconds)), 2)

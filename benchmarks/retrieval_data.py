@@ -7,9 +7,8 @@ either folder may be missing.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -21,7 +20,6 @@ DATE_FORMATS = (
     "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y"
 )  # fmt: skip
 UNDATED = datetime(2024, 1, 1)
-IMPORTED = datetime(2024, 1, 1, 12)
 
 
 @dataclass(frozen=True)
@@ -103,31 +101,6 @@ def gold_vault(folder: Path) -> Group:
             group.questions.append(asked)
     group.links = [(row["source"], row["target"]) for row in rows(folder / "links.jsonl")]
     return group
-
-
-def pooled(groups: Sequence[Group]) -> Group:
-    """All groups as one vault, a folder each; ids get their group's name in front."""
-    whole = Group("pooled")
-    for group in groups:
-
-        def named(each: str, name: str = group.name) -> str:
-            return f"{name}/{each}"
-
-        whole.turns += [replace(turn, id=named(turn.id)) for turn in group.turns]
-        whole.questions += [
-            replace(asked, gold=tuple(map(named, asked.gold))) for asked in group.questions
-        ]
-        whole.links += [(named(source), named(target)) for source, target in group.links]
-    return whole
-
-
-def imported(group: Group) -> Group:
-    """The same notes a second apart in an order that says nothing, as after an import."""
-    turns = list(group.turns)
-    random.Random(0).shuffle(turns)
-    moments = {turn.id: IMPORTED + timedelta(seconds=place) for place, turn in enumerate(turns)}
-    dated = [replace(t, new=replace(t.new, created=moments[t.id])) for t in group.turns]
-    return replace(group, turns=dated)
 
 
 def _moment(text: str) -> datetime | None:

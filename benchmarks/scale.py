@@ -4,7 +4,7 @@
 
 VECTORS.npy holds float32 embeddings, one a row; a FOLDER of texts is embedded first, a paragraph a
 vector. Copies with a little noise fill up the larger sizes. Beside the index of amem stand a float
-scan of sqlite-vec, and usearch and ChromaDB where they are installed. Each is built, closed, and
+scan of sqlite-vec, and usearch where it is installed. Each is built, closed, and
 then asked by a process of its own, whose first answer and memory are shown. The column of
 processor time is to be compared where other work keeps the machine busy.
 """
@@ -182,37 +182,10 @@ def open_usearch(folder: Path) -> tuple[Search, Add]:
     return lambda query: [int(key) for key in index.search(query, WANTED).keys], add
 
 
-def build_chromadb(folder: Path, vectors: Floats) -> None:
-    collection = chroma(folder)
-    for numbers, part in portions(vectors):
-        collection.add(ids=[str(number) for number in numbers], embeddings=part)
-
-
-def open_chromadb(folder: Path) -> tuple[Search, Add]:
-    collection = chroma(folder)
-
-    def search(query: Floats) -> list[int]:
-        found = collection.query(query_embeddings=[query], n_results=WANTED, include=[])
-        return [int(name) for name in found["ids"][0]]
-
-    def add(number: int, vector: Floats) -> None:
-        collection.add(ids=[str(number)], embeddings=[vector])
-
-    return search, add
-
-
-def chroma(folder: Path) -> Any:
-    import chromadb
-
-    client: Any = chromadb.PersistentClient(str(folder))
-    return client.get_or_create_collection("notes", metadata={"hnsw:space": "cosine"})
-
-
 SYSTEMS: dict[str, tuple[str, Callable[[Path, Floats], None], Callable[[Path], Any]]] = {
     "sqlite-vec float": ("sqlite_vec", build_sqlite_vec, open_sqlite_vec),
     "amem": ("sqlite_vec", build_amem, open_amem),
     "usearch HNSW": ("usearch", build_usearch, open_usearch),
-    "ChromaDB HNSW": ("chromadb", build_chromadb, open_chromadb),
 }
 
 
@@ -289,23 +262,6 @@ def measure(name: str, vectors: Floats, queries: Floats, exact: list[set[int]]) 
     return computing
 
 
-def bandwidth() -> float:
-    """Bytes a second that one core reads from memory."""
-    block = np.ones(1 << 26, dtype=np.float32)
-    return block.nbytes / min(seconds_of(block.sum) for _ in range(7))
-
-
-def bounds(size: int, dimension: int, speed: float, medians: dict[str, float]) -> str:
-    floats, bits = size * dimension * 4 / speed * 1e3, size * dimension / 8 / speed * 1e3
-    line = (
-        f"{size:,}: reading once from memory takes {floats:.3f} ms for floats, {bits:.3f} for bits"
-    )
-    if {"amem", "sqlite-vec float"} <= set(medians):
-        ratio = medians["sqlite-vec float"] / medians["amem"]
-        line += f"; sqlite-vec's float scan computes {ratio:.1f} times as long as amem"
-    return line
-
-
 def main() -> None:
     if sys.argv[1:2] == ["--ask"]:
         ask(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
@@ -315,11 +271,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(SYSTEMS), help="systems, by commas")
     options = parser.parse_args()
     real = embeddings(options.sources)
-    speed = bandwidth()
-    print(
-        f"{len(real):,} real vectors of {real.shape[1]} numbers; {os.cpu_count()} cores;"
-        f" one core reads {speed / 1e9:.1f} GB/s from memory\n"
-    )
+    print(f"{len(real):,} real vectors of {real.shape[1]} numbers; {os.cpu_count()} cores\n")
     asked = options.only.split(",")
     here = [name for name in asked if find_spec(SYSTEMS[name][0])]
     for name in asked:
@@ -328,7 +280,6 @@ def main() -> None:
     columns = ("median ms", "p95 ms", "CPU ms", "first ms", "add ms", "disk MB", "memory MB")
     print("\n| notes | | recall@10 |", " | ".join(columns), "|")
     print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    ratios = []
     for size in (int(text) for text in options.sizes.split(",")):
         vectors = corpus(real, size + ADDED)
         random = np.random.default_rng(2)
@@ -336,8 +287,9 @@ def main() -> None:
         near = (np.argpartition(-(vectors[:size] @ query), WANTED)[:WANTED] for query in queries)
         exact = [set(places.tolist()) for places in near]
         medians = {name: measure(name, vectors, queries, exact) for name in here}
-        ratios.append(bounds(size, real.shape[1], speed, medians))
-    print("", *ratios, sep="\n")
+        if {"amem", "sqlite-vec float"} <= set(medians):
+            ratio = medians["sqlite-vec float"] / medians["amem"]
+            print(f"sqlite-vec's float scan computes {ratio:.1f} times as long as amem")
 
 
 if __name__ == "__main__":

@@ -9,15 +9,11 @@ generated sentences whose words are as frequent as in a language (Zipf). With `-
 there is measured as it is. All commands of a table take turns, so that other work on the machine
 meets all of them alike; their times are also given as multiples of a bare
 `python -c "import typer, rich, apsw"`. "CPU" is the processor's time, "clock" the time that passes.
-
-The last table asks what a hub and a long note cost, in vaults whose vectors are made of hashed
-words instead of a model.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import statistics
@@ -26,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import shake_128
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +35,6 @@ from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.models.ports import Encoder, Vectors
 
 VOCABULARY = 30_000
 SYLLABLES = ("ka", "ro", "min", "tel", "sor", "va", "den", "li", "pra", "gu", "nos", "fe")
@@ -93,10 +87,8 @@ def write_vault(root: Path, size: int, texts: Iterator[str], dice: random.Random
         (folder / f"note {number}.md").write_text(f"{header}{next(texts)}{link}\n")
 
 
-def opened(root: Path, encoder: Encoder | None = None) -> Workspace:
+def opened(root: Path) -> Workspace:
     workspace = Workspace(root, overrides=OPTIONS)
-    if encoder is not None:
-        workspace.models.encoder = encoder
     synchronise(workspace.ports)
     embed_missing(workspace.ports, workspace.encoder)
     return workspace
@@ -156,53 +148,6 @@ def cold(root: Path, rounds: int, asked: Sequence[str]) -> None:
         print(f"| {name} | {' | '.join(cells)} | {clock / part / bare:.1f} |")
 
 
-def stages(root: Path) -> dict[str, float]:
-    """Milliseconds of the processor by step of a search, in this process, which has just begun."""
-    taken: dict[str, float] = {}
-    last = 0.0
-
-    def lap(name: str) -> None:
-        nonlocal last
-        taken[name] = 1000 * (time.process_time() - last)
-        last = time.process_time()
-
-    lap("python and this file's imports")
-
-    lap("imports of the command line")
-    workspace = Workspace(root, overrides=OPTIONS)
-    ports = workspace.ports
-    lap("settings, opening the index")
-    synchronise(ports)
-    lap("looking through the folder")
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    import numpy  # noqa: F401
-    import onnxruntime  # noqa: F401
-    import tokenizers  # noqa: F401
-
-    lap("imports of numpy, onnxruntime, tokenizers")
-    encoder = workspace.encoder
-    embed_missing(ports, encoder)
-    lap("what is to be embedded")
-    vector = encoder.encode(["why is the table growing"], query=True)[0]
-    lap("loading the encoder, the question's vector")
-    workspace.index.vectors.scores(vector, 100)
-    lap("search by vectors")
-    search(workspace.index, "why is the table growing", encoder=encoder)
-    lap("a whole hybrid search")
-    workspace.close()
-    return taken
-
-
-def where_time_goes(root: Path, rounds: int) -> None:
-    runs = []
-    for _ in range(rounds):
-        command = [sys.executable, __file__, "--stages", str(root)]
-        runs.append(json.loads(subprocess.run(command, capture_output=True, check=True).stdout))
-    print(f"\n| where the time of a process goes, {rounds} rounds | CPU ms |\n|---|---|")
-    for name in runs[0]:
-        print(f"| {name} | {statistics.median(run[name] for run in runs):.0f} |")
-
-
 def timed(call: Callable[[str], object], asked: Sequence[str]) -> str:
     call(asked[0])
     clock, cpu = [], []
@@ -244,57 +189,6 @@ def near_to(index: MemoryIndex, path: str) -> None:
         near_notes(index, path, "\n\n".join(index.text.passages(path)), vector, weighed)
 
 
-class HashedWords:
-    """An encoder without a model, as fast as nothing."""
-
-    model_id, dimension, max_tokens = "hashed@384", 384, 256
-    is_spread = False
-
-    def readable(self, text: str) -> float:
-        return 1.0
-
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        import numpy as np
-
-        rows = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for row, text in enumerate(texts):
-            noise = [shake_128(word.encode()).digest(self.dimension) for word in set(text.split())]
-            total = sum(np.frombuffer(each, np.uint8).astype(np.float32) - 127.5 for each in noise)
-            rows[row] = total if noise else 1.0
-        unit: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return unit
-
-
-def odd_notes(sizes: Sequence[int], dice: random.Random) -> None:
-    print(
-        "\n| odd notes, hybrid with neighbours | median ms | p95 ms | CPU ms |\n|---|---|---|---|"
-    )
-    texts = sentences(dice)
-    for size in sizes:
-        for kind in ("plain", "hub", "long"):
-            with tempfile.TemporaryDirectory() as folder:
-                root = Path(folder)
-                write_vault(root, size, texts, dice)
-                if kind == "hub":
-                    links = " ".join(f"[[note {number}]]" for number in range(size))
-                    (root / "hub.md").write_text(f"# Harbour walrus\n\n{links}\n")
-                    for path in root.glob("folder */*.md"):
-                        path.write_text(f"{path.read_text()}[[hub]]\n")
-                if kind == "long":
-                    body = "\n\n".join(f"Walrus harbour. {next(texts) * 8}" for _ in range(2000))
-                    (root / "long.md").write_text(body)
-                workspace = opened(root, HashedWords())
-                asked = [f"harbour walrus {each}" for each in questions(workspace, 20, dice)]
-                index, encoder = workspace.index, workspace.encoder
-                cells = timed(lambda query: search(index, query, encoder=encoder), asked)  # noqa: B023
-                count = {
-                    "hub": f"a hub of {size:,} links each way",
-                    "long": "a note of 2,000 texts",
-                }
-                print(f"| {size:,} notes, {count.get(kind, 'neither')} | {cells} |", flush=True)
-                workspace.close()
-
-
 def measure(root: Path, rounds: int, dice: random.Random) -> None:
     workspace = opened(root)
     index = workspace.index
@@ -310,7 +204,6 @@ def measure(root: Path, rounds: int, dice: random.Random) -> None:
     staying(workspace, asked[:QUESTIONS], places)
     workspace.close()
     cold(root, rounds, asked)
-    where_time_goes(root, max(3, rounds // 3))
 
 
 def _a_year_of(created: str) -> Any:
@@ -324,14 +217,9 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, help="folder of real texts")
     parser.add_argument("--vault", type=Path, help="measure this one instead of making any")
     parser.add_argument("--sizes", default="1000,10000")
-    parser.add_argument("--hubs", default="1000,5000", help="sizes of the table of odd notes")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--stages", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     dice = random.Random(0)
-    if chosen.stages is not None:
-        print(json.dumps(stages(chosen.stages)))
-        return
     if chosen.vault is not None:
         measure(chosen.vault, chosen.rounds, dice)
     for size in [] if chosen.vault else [int(each) for each in chosen.sizes.split(",") if each]:
@@ -344,7 +232,6 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             write_vault(Path(folder), size, texts, dice)
             measure(Path(folder), chosen.rounds, dice)
-    odd_notes([int(each) for each in chosen.hubs.split(",") if each], dice)
 
 
 if __name__ == "__main__":

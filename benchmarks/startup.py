@@ -1,12 +1,11 @@
 """How long does a cold command take, from its start to its end?
 
-    python benchmarks/startup.py [--notes 1000 | --vault DIR] [--runs 15] [--query WORDS] [--peers]
+    python benchmarks/startup.py [--notes 1000 | --vault DIR] [--runs 15] [--query WORDS]
 
 Whole processes, in turns, so that other work on the machine strikes all of them alike. The notes
 are made here, or copied from `--vault`. Each row is the median of the runs on the clock, in
 processor time (user and system) and in memory, with its ratio to the bare import of what every
-amem command needs. With `--peers` also those of qmd, basic-memory, nb and zk that are installed,
-over the same notes.
+amem command needs.
 """
 
 from __future__ import annotations
@@ -122,74 +121,6 @@ def shown(line: list[str]) -> str:
     return " ".join(f'"{word}"' if " " in word else word for word in line)
 
 
-def peer_commands(notes: Path, query: str, home: Path) -> list[Command]:
-    """Commands of the peers that are installed, once they have read the notes."""
-    found: list[Command] = []
-    for name, prepare in (("qmd", qmd), ("bm", basic_memory), ("nb", nb), ("zk", zk)):
-        program = shutil.which(name)
-        if program is None:
-            print(f"{name} is not installed")
-            continue
-        (home / name).mkdir(parents=True)
-        environment = {**os.environ, "HOME": str(home / name), "NO_COLOR": "1"}
-        for variable in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "PYTHONDONTWRITEBYTECODE"):
-            environment.pop(variable, None)
-        try:
-            found += prepare(program, notes, query, environment)
-        except SystemExit as failure:
-            print(f"{name} cannot be measured: {failure}")
-    return found
-
-
-def qmd(program: str, notes: Path, query: str, environment: dict[str, str]) -> list[Command]:
-    run([program, "collection", "add", str(notes), "--name", "notes"], environment)
-    return [
-        Command("qmd --help", [program, "--help"], environment),
-        Command(f'qmd search "{query}"', [program, "search", query, "-n", "5"], environment),
-    ]
-
-
-def basic_memory(
-    program: str, notes: Path, query: str, environment: dict[str, str]
-) -> list[Command]:
-    environment = {**environment, "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false"}
-    run([program, "project", "add", "notes", str(notes)], environment)
-    run([program, "reindex", "--search", "--project", "notes"], environment)
-    search = [program, "tool", "search-notes", query, "--project", "notes"]
-    return [
-        Command("bm --help", [program, "--help"], environment),
-        Command(f'bm tool search-notes "{query}"', search, environment),
-    ]
-
-
-def nb(program: str, notes: Path, query: str, environment: dict[str, str]) -> list[Command]:
-    home = Path(environment["HOME"])
-    who = "[user]\n\tname = amem\n\temail = amem@localhost\n"
-    (home / ".gitconfig").write_text(who, encoding="utf-8")
-    environment = {**environment, "NB_DIR": str(home / "nb"), "EDITOR": "true"}
-    run([program, "notebooks", "init", str(home / "nb" / "home")], environment)
-    # It searches one folder.
-    for number, path in enumerate(sorted(notes.rglob("*.md"))):
-        shutil.copyfile(path, home / "nb" / "home" / f"{number} {path.name}")
-    run([program, "index", "reconcile"], environment)
-    search = [program, "search", query, "--list", "--no-color"]
-    return [
-        Command("nb help --short", [program, "help", "--short"], environment),
-        Command(f'nb search "{query}"', search, environment),
-    ]
-
-
-def zk(program: str, notes: Path, query: str, environment: dict[str, str]) -> list[Command]:
-    run([program, "init", "--no-input", str(notes)], environment)
-    environment = {**environment, "ZK_NOTEBOOK_DIR": str(notes)}
-    run([program, "index", "--no-input"], environment)
-    search = [program, "list", "--match", query, "--quiet", "--no-pager", "--no-input"]
-    return [
-        Command("zk --help", [program, "--help"], environment),
-        Command(f'zk list --match "{query}"', search, environment),
-    ]
-
-
 def table(commands: list[Command], costs: Mapping[str, list[Cost]]) -> str:
     medians = {
         name: Cost(*(statistics.median(values) for values in zip(*each, strict=True)))
@@ -213,7 +144,6 @@ def main() -> None:
     parser.add_argument("--vault", type=Path, help="copy these notes instead")
     parser.add_argument("--runs", type=int, default=15, help="runs of each command")
     parser.add_argument("--query", default="garden bridge", help="what is searched")
-    parser.add_argument("--peers", action="store_true", help="also other note programs")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
@@ -225,11 +155,7 @@ def main() -> None:
         environment |= {"AMEM_CONFIG_DIR": str(top / "config"), "AMEM_LLM_BACKEND": "none"}
         # As pip installs a package, with its bytecode.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        if given.peers:
-            shutil.copytree(top / "vault", top / "peers")
         commands = amem_commands(top / "vault", given.query, environment)
-        if given.peers:
-            commands += peer_commands(top / "peers", given.query, top / "home")
         costs: dict[str, list[Cost]] = {command.name: [] for command in commands}
         for number in range(WARM_UPS + given.runs):
             for command in commands:

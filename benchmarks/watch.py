@@ -29,33 +29,12 @@ from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.vault.template import adopt_vault
 
 LONGEST_WORK = 1800.0
-WORDS = [
-    "garden",
-    "harbour",
-    "lamp",
-    "winter",
-    "letter",
-    "engine",
-    "river",
-    "market",
-    "teacher",
-    "bread",
-    "glass",
-    "mountain",
-    "ticket",
-    "window",
-    "paper",
-    "music",
-    "island",
-    "bridge",
-    "kitchen",
-    "forest",
-    "signal",
-    "pocket",
-    "summer",
-    "doctor",
+WORDS = (
+    *("garden", "harbour", "lamp", "winter", "letter", "engine", "river", "market"),
+    *("teacher", "bread", "glass", "mountain", "ticket", "window", "paper", "music"),
+    *("island", "bridge", "kitchen", "forest", "signal", "pocket", "summer", "doctor"),
     "village",
-]
+)
 PATIENCE = 30.0
 
 

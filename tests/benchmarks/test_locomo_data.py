@@ -103,19 +103,14 @@ def test_a_question_without_a_category_is_told_of(conversation: Conversation) ->
 
 def test_a_sample_without_a_name_gets_one_by_its_place(tmp_path: Path) -> None:
     sample = {"conversation": {"session_1": [{"speaker": "A", "text": "Hi."}]}}
-    (found,) = read(tmp_path, sample)
+    (found,) = read(tmp_path, [sample])
     assert (found.name, found.turns[0].id, found.questions) == ("sample-1", "D1:1", [])
 
 
 @pytest.mark.parametrize("data", [[1], {"a": 1}, "text", [{"conversation": []}]])
 def test_a_file_of_another_shape_is_refused(tmp_path: Path, data: Any) -> None:
-    with pytest.raises(SystemExit, match="no list of samples"):
+    with pytest.raises(SystemExit, match="no file in LoCoMo's shape"):
         read(tmp_path, data)
-
-
-def test_two_samples_of_one_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="same sample_id"):
-        read(tmp_path, [SAMPLE, SAMPLE])
 
 
 def test_a_file_that_is_no_json_is_refused_with_its_name(tmp_path: Path) -> None:

@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 from benchmarks.locomo_scores import (
     bleu_1,
     distinct_f1,
-    locomo_f1,
     meteor,
-    refuses,
-    rouge,
+    rouge_l,
     similarities,
     text_scores,
-    word_tokens,
 )
 from tests.fakes.encoder import FakeEncoder
 
@@ -44,20 +41,9 @@ def test_bleu_clips_repeated_words_and_punishes_brevity() -> None:
     assert bleu_1("a b c d", "a b") == pytest.approx(0.5)
 
 
-def test_words_are_parted_as_nltk_parts_them() -> None:
-    assert " ".join(word_tokens("It can't be 5 p.m. now.")) == "it ca n't be 5 p.m. now ."
-    assert " ".join(word_tokens("He left. She stayed!")) == "he left . she stayed !"
-    assert " ".join(word_tokens("Dr. Who, 3.5 km")) == "dr. who , 3.5 km"
-
-
 def test_rouge_compares_stems() -> None:
-    scores = rouge("she walks dogs", "she walked a dog")
     # Stems she walk dog against she walk a dog.
-    assert scores["rouge1"] == pytest.approx(6 / 7)
-    # Pairs (she walk)(walk dog) against (she walk)(walk a)(a dog).
-    assert scores["rouge2"] == pytest.approx(2 * 1 / (2 + 3))
-    assert scores["rougeL"] == pytest.approx(6 / 7)
-    assert rouge("Paris", "Paris")["rouge2"] == 0.0
+    assert rouge_l("she walks dogs", "she walked a dog") == pytest.approx(6 / 7)
 
 
 def test_meteor_matches_words_then_stems_and_punishes_pieces() -> None:
@@ -71,20 +57,6 @@ def test_meteor_matches_words_then_stems_and_punishes_pieces() -> None:
     assert meteor("a", "a b") == pytest.approx(10 / 19 / 2)
 
 
-def test_locomos_own_f1_drops_articles_and_splits_several_answers() -> None:
-    assert locomo_f1("The dogs", "a dog", "4") == 1.0
-    # Each right answer takes the best of the parts: 1 for the first, 0 for the second.
-    assert locomo_f1("pottery, swimming", "Pottery, camping", "1") == 0.5
-    # Elsewhere a comma is nothing: one of two words of each.
-    assert locomo_f1("pottery, swimming", "Pottery, camping", "4") == 0.5
-    assert locomo_f1("camping", "Pottery, camping", "1") == 0.5
-    assert locomo_f1("camping", "Pottery, camping", "4") == pytest.approx(2 / 3)
-    # Words count as often as they stand there.
-    assert locomo_f1("red red", "red", "4") == pytest.approx(2 / 3)
-    # Behind the semicolon is a remark.
-    assert locomo_f1("Yes", "Yes; she said so twice", "3") == 1.0
-
-
 def test_a_text_of_stops_alone_scores_nothing() -> None:
     assert distinct_f1("...", "...") == 0.0
     assert set(text_scores("?!", "Paris").values()) == {0.0}
@@ -96,22 +68,6 @@ def test_an_empty_answer_scores_nothing_anywhere() -> None:
     assert similarities([("", "Paris"), ("Paris", "Paris")], FakeEncoder())[0] == 0.0
 
 
-def test_refusals_are_told_as_locomo_tells_them() -> None:
-    assert refuses("Not mentioned in the conversation")
-    assert refuses("There is no information available on that.")
-    assert refuses("  ")
-    assert not refuses("In Paris")
-
-
-@given(TEXTS)
-def test_the_same_text_scores_best(text: str) -> None:
-    scores = text_scores(text, text)
-    assert scores["f1"] == scores["locomo_f1"] == scores["bleu1"] == pytest.approx(1.0)
-    assert scores["rouge1"] == scores["rougeL"] == pytest.approx(1.0)
-    assert scores["rouge2"] == pytest.approx(1.0 if len(text.split()) > 1 else 0.0)
-    assert scores["meteor"] >= 0.5
-
-
 @given(st.lists(st.sampled_from(["red", "blue"]), min_size=1),
        st.lists(st.sampled_from(["seven", "london"]), min_size=1))  # fmt: skip
 def test_texts_without_a_word_in_common_score_nothing(one: list[str], other: list[str]) -> None:
@@ -120,14 +76,7 @@ def test_texts_without_a_word_in_common_score_nothing(one: list[str], other: lis
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_every_score_lies_between_nothing_and_one(one: str, other: str) -> None:
-    assert all(0.0 <= value <= 1.0 + 1e-9 for value in text_scores(one, other, "1").values())
-
-
-@given(TEXTS, TEXTS)
-def test_f1_and_rouge_do_not_ask_which_text_is_the_answer(one: str, other: str) -> None:
-    there, back = text_scores(one, other), text_scores(other, one)
-    for name in ("f1", "locomo_f1", "rouge1", "rouge2", "rougeL"):
-        assert there[name] == pytest.approx(back[name])
+    assert all(0.0 <= value <= 1.0 + 1e-9 for value in text_scores(one, other).values())
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=4))

@@ -65,14 +65,13 @@ def test_namesakes_among_the_shown_notes_are_told_apart_by_their_day() -> None:
     assert shown_notes(linking().text, KNOWN) == {"n1": "2", "n2": "1"}
 
 
-def test_an_answer_tells_which_shown_notes_it_names() -> None:
+def test_an_exchange_keeps_the_answer_and_its_tokens() -> None:
     link = {"note": "n2", "reason": "Late on Monday.", "relation": "causes", "strength": 0.9}
     observed = ObservedModel(Says(json.dumps({"links": [link], "changes": []})))
     observed.begin("3", KNOWN)
     observed.answer(linking())
     (exchange,) = observed.exchanges
-    assert exchange.named("links") == ["1"]
-    assert exchange.named("changes") == []
+    assert exchange.said == {"links": [link], "changes": []}
     assert exchange.tokens == 15
 
 
@@ -81,18 +80,3 @@ def test_an_answer_of_another_shape_counts_as_none() -> None:
     observed.begin("3", KNOWN)
     observed.answer(linking())
     assert observed.exchanges[0].said is None
-    assert observed.exchanges[0].named("links") == []
-
-
-def test_the_labels_of_an_answer_are_read() -> None:
-    said = {
-        "context": "The shop says that the parcel is late again.",
-        "keywords": ["parcel", "shop"],
-        "tags": ["queue"],
-    }
-    observed = ObservedModel(Says(json.dumps(said)))
-    observed.begin("1", KNOWN)
-    observed.answer(construction())
-    (exchange,) = observed.exchanges
-    assert exchange.labels("keywords") == ["parcel", "shop"]
-    assert exchange.labels("tags") == ["queue"]

@@ -19,7 +19,6 @@ from benchmarks.memory_scores import (
     recall,
     recovered,
     share,
-    source_rows,
 )
 
 
@@ -89,10 +88,3 @@ def test_the_recovered_gain_is_a_share_of_the_perfect_one() -> None:
     sums = np.array([10.0, 13.0, 15.0])
     assert recovered(0, 1, 2)(sums) == pytest.approx(0.6)
     assert np.isnan(recovered(0, 1, 0)(sums))
-
-
-def test_a_pair_of_two_scored_notes_counts_half_for_each() -> None:
-    said = {("a", "b"), ("a", "x"), ("x", "y")}
-    gold = {("a", "b"), ("b", "y")}
-    rows = source_rows(said, gold, {"b", "a"})
-    assert rows == [[0.5, 1.5, 0.5], [0.5, 0.5, 1.5]]
