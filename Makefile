@@ -11,12 +11,9 @@ CMAKE_ARGS ?= -DCMAKE_PROJECT_llama_cpp_INCLUDE='$(CURDIR)/release/llama_cpp.cma
 export CMAKE_ARGS
 # How many tests at a time; most of them wait. Those with real models run alone.
 WORKERS ?= 3
-# How long, and which targets, for `make fuzz-native`; all where none is named.
-FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?=
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
-.PHONY: install demo test test-all quick coverage audit fuzz fuzz-native docs man session \
+.PHONY: install demo test test-all quick coverage audit fuzz docs man session \
 	dist lock test-wheel clean
 PYTEST = $(BIN)/python -m pytest
 AT_A_TIME = -n $(WORKERS) --dist worksteal
@@ -79,11 +76,6 @@ audit: install
 # The property tests with thousands of examples, each time others.
 fuzz: install
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/fuzz tests/memory/test_ownership_machine.py
-
-# The same promises under a fuzzer that is guided by coverage (Linux and macOS).
-fuzz-native: install
-	$(BIN)/python -m pip install --quiet "atheris>=3.0"
-	$(BIN)/python -m tests.fuzz.atheris_targets --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 # What is made from each command's --help: docs/cli.md and the manual pages.
 docs: install man

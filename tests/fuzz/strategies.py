@@ -37,6 +37,9 @@ repeated_text = st.tuples(
 
 note_bytes = st.one_of(
     st.binary(max_size=200),
+    st.text("-: \n\r\t[]{}#'\"|>&*!?,ab0\ufeff\u2028", max_size=80).map(
+        lambda header: _note(header, "\n", "body")
+    ),
     st.tuples(
         st.sampled_from((b"", b"\xef\xbb\xbf", b"\n")),
         valid_text,

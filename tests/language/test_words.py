@@ -145,25 +145,8 @@ def test_inflected_forms_share_a_stem() -> None:
     assert stem("links") == stem("linking")
 
 
-@given(st.text())
-def test_any_text_can_be_cut(text: str) -> None:
-    assert all(words(text))
-    assert all(sentence.strip() == sentence for sentence in sentences(text))
-    assert len(set(search_terms(text))) == len(search_terms(text))
-    assert len(detect_language(text)) >= 2
-
-
 @given(st.text(alphabet="数据库ab c-_+#'."))
 def test_every_search_term_of_a_text_finds_it(text: str) -> None:
     index = f" {' '.join(words(indexable_text(text)))} "
     for term in search_terms(text):
         assert " ".join(words(term)).strip() in index
-
-
-@pytest.mark.parametrize("piece", ADVERSARIAL)
-@pytest.mark.slow
-def test_long_hostile_text_is_cut(piece: str) -> None:
-    text = piece * (200_000 // len(piece))
-    assert isinstance(sentences(text), list)
-    assert isinstance(search_terms(text), list)
-    assert indexable_text(text) is not None

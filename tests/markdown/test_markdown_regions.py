@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.markdown.regions import find_regions
 
 
 @pytest.mark.parametrize(
@@ -34,19 +32,3 @@ def test_regions(text: str, expected: list[tuple[str, str, str]]) -> None:
         for region in find_regions(text)
     ]
     assert found == expected
-
-
-marks = st.sampled_from(["`", "``", "```", "~~~", "%%", "<!--", "-->", "\n", "    ", "> ", "- "])
-
-
-@given(st.lists(st.one_of(marks, st.text(max_size=3)), max_size=30).map("".join))
-def test_regions_are_in_order_and_blanking_keeps_offsets(text: str) -> None:
-    regions = find_regions(text)
-    position = 0
-    for region in regions:
-        assert position <= region.start < region.end <= len(text)
-        assert region.start <= region.inner_start <= region.inner_end <= region.end
-        position = region.end
-    blank = blank_out(text, ((region.start, region.end) for region in regions))
-    assert len(blank) == len(text)
-    assert blank.count("\n") == text.count("\n")

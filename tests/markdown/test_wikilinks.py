@@ -212,28 +212,7 @@ def test_every_link_is_a_slice_of_the_text(text: str) -> None:
         assert first.end <= second.start
 
 
-@given(markdown)
-def test_any_text_has_hashtags_and_plain_text(text: str) -> None:
-    for tag in find_hashtags(text):
-        assert f"#{tag}" in text
-    plain = plain_text(text)
-    assert plain == plain.strip("\n")
-    assert "\n\n\n" not in plain
-
-
 @given(st.text(st.characters(exclude_characters="[]|#\\`%<\n\r\0"), min_size=1), st.text())
 def test_a_written_link_is_read_again(target: str, display: str) -> None:
     link = parse_link(format_link(target, display))
     assert (link.target if link else "") == target.strip()
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [*("[[", "![[", "[", "](", "[](", "`", "%%", "<!--", "#", "*", "_", "<a ", "\\", "|", "|\n")],
-)
-@pytest.mark.slow
-def test_long_runs_of_marks_are_read(seed: str) -> None:
-    text = seed * (200_000 // len(seed))
-    assert find_links(text) == []
-    assert find_hashtags(text) == []
-    assert len(plain_text(text)) <= len(text)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.notes.names import (
     conflict_copy,
     file_name,
@@ -96,8 +97,10 @@ def test_every_name_is_portable_and_made_once(title: str) -> None:
     assert file_name(name) == name
     assert file_name(name.removesuffix(".md")) == name
     assert is_linkable(name)
-    assert not name.startswith(".")
     assert not conflict_copy(name)
+    link = parse_link(format_link(name.removesuffix(".md"), title))
+    assert link is not None
+    assert link.target == name.removesuffix(".md")
 
 
 @given(titles, st.integers(2, 10**6))

@@ -109,39 +109,6 @@ def test_an_edit_changes_the_properties_and_nothing_else(
     assert parse_note("n.md", edited).refused is None
 
 
-@examples(2.5)
-@given(changes, st.text(st.characters(codec="utf-8")))
-def test_a_new_note_says_what_was_meant(wanted: dict[str, str | list[str]], body: str) -> None:
-    raw = compose_note(wanted, body)
-    assert raw.endswith(f"---\n{body}".encode())
-    assert (yaml.safe_load(raw[4 : len(raw) - len(body.encode()) - 4]) or {}) == wanted
-    assert edit_header(raw, wanted) is raw
-    assert parse_note("n.md", raw).body == body
-
-
-@examples(5)
-@given(
-    st.one_of(
-        st.binary(max_size=200),
-        st.text("-: \n\r\t[]{}#'\"|>&*!?,ab0\ufeff\u2028", max_size=80).map(
-            lambda text: f"---\n{text}\n---\nbody".encode()
-        ),
-    )
-)
-def test_any_bytes_are_a_note(raw: bytes) -> None:
-    note = parse_note("n.md", raw)
-    assert note.title
-    try:
-        edited = edit_header(raw, {"context": "new"})
-    except HeaderRefused as refused:
-        assert refused.line > 0
-        assert refused.hint
-        return
-    assert note.refused is None
-    assert body_bytes(edited) == body_bytes(raw)
-    assert parse_note("n.md", edited).context == "new"
-
-
 def test_every_kind_of_character_is_written_so_that_it_is_read_back() -> None:
     points = [*range(0x800), *range(0x800, 0x110000, 1013), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF]
     letters = [chr(point) for point in points if not 0xD800 <= point < 0xE000]

@@ -2,39 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from amem_cli.notes.passages import USUAL_MAXIMUM, split_passages
-
-MARKDOWN = st.lists(
-    st.sampled_from(
-        [
-            "# Head\n",
-            "```\n",
-            "~~~~\n",
-            "\n",
-            "word " * 30,
-            "数据库" * 20,
-            "- item\n",
-            "x. ",
-            "\r\n",
-        ]
-    ),
-    max_size=40,
-).map("".join)
-
-
-def assert_covers(text: str) -> None:
-    position = 0
-    for passage in split_passages(text):
-        assert text[passage.start : passage.end] == passage.text
-        assert passage.text.strip()
-        assert not text[position : passage.start].strip()
-        assert len(passage.text) <= USUAL_MAXIMUM
-        position = passage.end
-    assert not text[position:].strip()
 
 
 def test_a_short_note_is_one_passage() -> None:
@@ -75,15 +43,3 @@ def test_chinese_counts_by_characters() -> None:
 def test_limits_can_be_chosen() -> None:
     passages = split_passages("word " * 100, target_chars=50, max_chars=80)
     assert all(len(passage.text) <= 80 for passage in passages)
-
-
-@given(st.one_of(st.text(max_size=3000), MARKDOWN))
-def test_passages_cover_any_text(text: str) -> None:
-    assert_covers(text)
-
-
-@pytest.mark.parametrize(
-    "piece", ["a", "a\n", "# h\n", "```\n", "数", "数a", "a。", " ", "\n\n", "- x\n\n", "~~~\r\n"]
-)
-def test_passages_cover_long_hostile_text(piece: str) -> None:
-    assert_covers(piece * (200_000 // len(piece)))
