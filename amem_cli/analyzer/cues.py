@@ -13,10 +13,22 @@ from datetime import date
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from amem_cli.analyzer import cue_patterns
+from amem_cli.analyzer.cue_patterns import (
+    any_phrase,
+    any_phrase_at_end,
+    denial,
+    determiners,
+    itself,
+    narrowing_unspaced,
+    reference,
+    says,
+    separable_verbs,
+    towards_cue,
+)
 from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences
 from amem_cli.analyzer.spoken_titles import SpokenTitle
 from amem_cli.language.dates import DaysNamed, days_named, moment_in
+from amem_cli.language.lexicon import phrases
 from amem_cli.language.words import (
     TOKEN,
     cjk_bigrams,
@@ -191,7 +203,7 @@ def _cues(folded: str) -> Iterator[Cue]:
     """The cues of a folded sentence, what replaces before what refutes, confirms and settles."""
     for kind in get_args(Kind):
         for part in get_args(Part):
-            for match in cue_patterns.cue_pattern(kind, part).finditer(folded):
+            for match in any_phrase(f"{kind}.{part}").finditer(folded):
                 if (
                     match[0]
                     and _has_its_particle(folded, match)
@@ -201,7 +213,7 @@ def _cues(folded: str) -> Iterator[Cue]:
 
 
 def _particle_of(verb: str) -> re.Pattern[str] | None:
-    verbs = cue_patterns.separable_verbs()
+    verbs = separable_verbs()
     return next((verbs[each] for each in verbs if verb.startswith(each)), None)
 
 
@@ -221,12 +233,12 @@ def is_doubted(sentence: str, cue: re.Match[str]) -> bool:
     before = sentence[max(cue.start() - _LOOKED_AT, 0) : cue.start()]
     after = sentence[cue.end() : cue.end() + _LOOKED_AT]
     clause = _CLAUSE.split(before)[-1]
-    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)」").endswith(("?", *cue_patterns.question_ends()))
+    question_ends = ("?", *phrases("doubts.question_ends"))
     return (
-        asks
-        or cue_patterns.denial().search(clause) is not None
-        or cue_patterns.denial_behind().search(_CLAUSE.split(after)[0]) is not None
-        or cue_patterns.supposition().search(before) is not None
+        sentence[-_LOOKED_AT:].rstrip(" \"”'’)」").endswith(question_ends)
+        or denial().search(clause) is not None
+        or any_phrase("doubts.denials_behind").search(_CLAUSE.split(after)[0]) is not None
+        or any_phrase("doubts.suppositions").search(before) is not None
     )
 
 
@@ -301,17 +313,17 @@ def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: SpokenTitl
         if any(each.start < cue.start for each in sentence.own.links):
             return "not"
     elif cue.part == "joined":
-        joining = cue_patterns.joining().search(folded, 0, start) if end <= cue.start else None
-        if joining is None:
+        joining = any_phrase_at_end("references.joined_by").search(folded, 0, start)
+        if joining is None or end > cue.start:
             return "not"
-        is_meant = (cue_patterns.towards_cue().fullmatch(folded, end, cue.start) is not None) and (
+        is_meant = (towards_cue().fullmatch(folded, end, cue.start) is not None) and (
             is_note or _speaks_of_itself(folded[: joining.start()])
         )
     elif end <= cue.start:
         is_meant = (is_note or _is_of_notes(folded, cue)) and (
-            cue_patterns.towards_cue().fullmatch(folded, end, cue.start) is not None
+            towards_cue().fullmatch(folded, end, cue.start) is not None
         )
-        if cue_patterns.preposition().search(folded, 0, start):
+        if any_phrase_at_end("references.prepositions").search(folded, 0, start):
             return "not"
     else:
         # "off the list in [[…]]"
@@ -322,12 +334,12 @@ def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: SpokenTitl
 def _named_with(folded: str, link: Link, cue: Cue) -> tuple[int, int, bool]:
     """Where what is named with a link begins and ends, and whether that is a part of the note."""
     start, end, is_piece = link.start, link.end, False
-    named = cue_patterns.reference().search(folded, max(0, link.start - _LOOKED_AT), link.start)
+    named = reference().search(folded, max(0, link.start - _LOOKED_AT), link.start)
     if named is not None:
         start, is_piece = named.start(), bool(named["piece"] or named["what"])
-        says = cue_patterns.says().match(folded, end) if named["what"] else None
-        end = says.end() if says else end
-    behind = cue_patterns.parts_behind().match(folded, link.end)
+        if named["what"] and (claims := says().match(folded, end)):
+            end = claims.end()
+    behind = any_phrase("references.parts_behind").match(folded, link.end)
     if behind is not None and not link.end <= cue.start < behind.end():
         end, is_piece = max(end, behind.end()), True
     return start, end, is_piece
@@ -335,20 +347,21 @@ def _named_with(folded: str, link: Link, cue: Cue) -> tuple[int, int, bool]:
 
 def _speaks_of_itself(before: str) -> bool:
     """Whether the clause before a cue has no subject but the note."""
-    return cue_patterns.itself().fullmatch(_CLAUSE.split(before)[-1]) is not None
+    return itself().fullmatch(_CLAUSE.split(before)[-1]) is not None
 
 
 def _is_of_notes(folded: str, cue: Cue) -> bool:
     """Whether what a cue says is said of what is written only: "is no longer valid"."""
-    return cue_patterns.of_notes().match(folded, cue.start) is not None
+    return any_phrase("references.of_notes").match(folded, cue.start) is not None
 
 
 def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
     """ "Lunch is replaced by the review": not the review is."""
-    until = min(max(named, 0), cue.end + _LOOKED_AT)
-    if cue.start < named < cue.end and cue_patterns.agent().search(folded, cue.start, named):
+    agents = any_phrase("references.agents")
+    if cue.start < named < cue.end and agents.search(folded, cue.start, named):
         return True
-    return cue_patterns.agent().search(folded, cue.end, until) is not None
+    until = min(named, cue.end + _LOOKED_AT)
+    return agents.search(folded, cue.end, until) is not None
 
 
 def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> Speaks:
@@ -361,7 +374,7 @@ def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> Speak
         spoken = {_speaks_of_link(sentence, cue, Link("", *each.span()), title) for each in places}
         return next((each for each in get_args(Speaks) if each in spoken), "not")
     if cue.acts:
-        gap = cue_patterns.determiners().match(folded, cue.end)
+        gap = determiners().match(folded, cue.end)
         found = named.match(folded, gap.end() if gap else cue.end)
         verb = folded[cue.start : cue.end]
         return "surely" if found and _ends_there(folded, found.end(), verb) else "not"
@@ -406,12 +419,12 @@ def _ends_there(folded: str, end: int, verb: str) -> bool:
     particle = _particle_of(verb) if verb else None
     if particle is not None:
         return particle.match(rest) is not None
-    if _NARROWED.match(rest) or cue_patterns.narrowing_unspaced().match(rest):
+    if _NARROWED.match(rest) or narrowing_unspaced().match(rest):
         return False
     follows = _NEXT_WORD.match(rest)
     if not verb or follows is None:
-        return follows is None or not cue_patterns.narrowing().fullmatch(follows[1])
-    return is_stopword(follows[1]) and not cue_patterns.narrowing().fullmatch(follows[1])
+        return follows is None or not any_phrase("references.narrowing").fullmatch(follows[1])
+    return is_stopword(follows[1]) and not any_phrase("references.narrowing").fullmatch(follows[1])
 
 
 def _by_time(
@@ -436,11 +449,12 @@ def _by_time(
 
 def _times(folded: str, today: date) -> list[DaysNamed]:
     """The times of which a folded sentence says that something was written then."""
+    before, behind = any_phrase("references.written"), any_phrase("references.written_behind")
     return [
         each
         for each in days_named(folded, today)
-        if cue_patterns.written().search(folded[max(0, each.start - _LOOKED_AT) : each.start])
-        or cue_patterns.written_behind().match(folded, each.end)
+        if before.search(folded[max(0, each.start - _LOOKED_AT) : each.start])
+        or behind.match(folded, each.end)
     ]
 
 
