@@ -12,12 +12,24 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.data import table
+from amem_cli.editing.review import review_items
 from amem_cli.errors import SettingsError, WriteConflict
+from amem_cli.graph.clusters import clusters
+from amem_cli.graph.graph import vault_graph
+from amem_cli.journal.events import follows_a_note
+from amem_cli.journal.provenance import undone_events
+from amem_cli.notes.names import name_key
+from amem_cli.search.search import supersessions
+from amem_cli.search.suggestions import suggestions
 from amem_cli.system.files import is_link
 from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
+
+if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+    from amem_cli.index.records import NoteSummary
 
 BASE = "amem.base"
 SNIPPET = "amem"
@@ -27,6 +39,9 @@ FOLDER = ".obsidian"
 _MARK = "Written by `amem obsidian`, which replaces it; `amem obsidian --remove` removes it."
 # In a group's query this changes nothing, and tells amem its own groups.
 _GROUP = "path:/^(?:amem){0}(?:"
+# Notes that were linked lately are at most so many, among so many of the newest events.
+_LATELY = 50
+_EVENTS = 5_000
 _COLUMNS = ("file.name", "note.context", "note.tags", "file.mtime")
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 _UNSAFE_IN_CSS = re.compile(r'["\\\x00-\x1f\x7f]')
@@ -52,6 +67,48 @@ class Shown:
     superseded: Mapping[str, Collection[str]] = field(default_factory=dict)
     clusters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     links: str = "links"
+
+
+def shown_in_obsidian(ports: VaultPorts) -> Shown:
+    """What Obsidian cannot see in the notes themselves."""
+    index, network = ports.index, vault_graph(ports.index)
+    waiting = [note.path for note in index.queue.pending()]
+    for link in suggestions(index):
+        waiting += [link.source.path, link.target.path]
+    waiting += [item.path for item in review_items(ports)]
+    superseded = {}
+    for path in sorted(supersessions(index)):
+        if note := index.notes.summary(path):
+            superseded[path] = _names(index, note)
+    return Shown(
+        linked=_lately_linked(index),
+        waiting=list(dict.fromkeys(waiting)),
+        orphans=network.orphans(),
+        superseded=superseded,
+        clusters={cluster.name: cluster.paths for cluster in clusters(network)},
+        links=ports.names.links,
+    )
+
+
+def _names(index: MemoryIndex, note: NoteSummary) -> list[str]:
+    """The texts by which links in Obsidian name a note and no other."""
+    path = note.path.removesuffix(".md")
+    stem = path.rpartition("/")[2]
+    is_unique = len(index.names.candidates(name_key(note.path))) == 1
+    return list(dict.fromkeys([*([stem] if is_unique else []), path, note.path, *note.aliases]))
+
+
+def _lately_linked(index: MemoryIndex) -> list[str]:
+    paths = {note.key: note.path for note in index.notes.summaries()}
+    events = index.events.read(limit=_EVENTS)
+    undone = undone_events(events)
+    linked: dict[str, None] = {}
+    for event in reversed(events):
+        is_new = event.kind == "link" and event.by == "machine" and event.links
+        path = paths.get(event.note or event.path)
+        if is_new and path and event.id not in undone and not follows_a_note(event):
+            linked[path] = None
+    return list(linked)[:_LATELY]
 
 
 def _base_text(shown: Shown) -> str:

@@ -82,7 +82,7 @@ def test_progress_is_refused_once_nobody_waits() -> None:
         shown.append(label)
         return nullcontext()
 
-    caller = Caller(progress=show)
+    caller = Caller(show)
     with caller.progress("embedding") as progress:
         progress(1, 3)
         caller.stop()
@@ -136,8 +136,6 @@ def test_no_verb_gives_away_private_notes(tmp_path: Path) -> None:
         assert workspace.stats().notes == 3
     with workspace.call(Caller(sees_private=False)):
         assert workspace.stats().notes == 2
-        assert {note.title for note in workspace.network().nodes.values()} == {"Walrus", "Seals"}
-        assert workspace.overview().graph.nodes.keys() == workspace.network().nodes.keys()
         seals = workspace.note("Seals")
         assert [near.note.title for near in workspace.related(seals, limit=9)] == ["Walrus"]
     workspace.close()

@@ -149,7 +149,7 @@ def _write(session: Session, key: str, value: Value | None, *, user: bool) -> Pa
         write_values(path, {key: value})
     else:
         with session.workspace(sync=False) as workspace:
-            path = workspace.config_file
+            path = workspace.models.files[1]
             choose(workspace, {key: value})
     if key == "encoder.model":
         session.output.notice(AFTER_ENCODER)

@@ -11,9 +11,13 @@ from typer import Argument, Option
 
 from amem_cli.cli.files import ask_key, can_ask, write_in_editor
 from amem_cli.cli.session import LIMIT, Session, session_of
-from amem_cli.editing.review import Decisions, ReviewItem
+from amem_cli.editing import edit
+from amem_cli.editing.review import Decisions, ReviewItem, items_named, review_items
+from amem_cli.editing.review import accept as accept_items
+from amem_cli.editing.review import reject as reject_items
 from amem_cli.errors import AmemError, NotFoundError, Problem, SettingsError, UsageError
 from amem_cli.notes.note import RELATIONS, Relation
+from amem_cli.search.suggestions import open_links
 from amem_cli.terminal.history import (
     review_document,
     show_all_waiting,
@@ -27,6 +31,7 @@ from amem_cli.workspace.documents import links_document
 
 if TYPE_CHECKING:
     from amem_cli.index.draft import FieldValue
+    from amem_cli.index.memory_index import VaultPorts
     from amem_cli.index.records import NoteSummary
     from amem_cli.search.suggestions import OpenLink
     from amem_cli.terminal.output import Console
@@ -79,7 +84,7 @@ def links(
     interrupted = False
     with session.workspace() as workspace:
         about = workspace.note(note) if note else None
-        waiting = workspace.open_links(about, suggested_only=suggested)
+        waiting = open_links(workspace.index, about, suggested_only=suggested)
         decisions = _LinkDecisions(workspace)
         if about is not None and by_options:
             # Find all before deciding anything: a wrong name must change nothing.
@@ -100,7 +105,7 @@ def links(
                 interrupted = True
         kept, rejected = decisions.kept, decisions.rejected
         if kept or rejected:
-            waiting = workspace.open_links(about, suggested_only=suggested)
+            waiting = open_links(workspace.index, about, suggested_only=suggested)
     shown = waiting[:limit]
     document = links_document(
         {
@@ -132,12 +137,12 @@ class _LinkDecisions:
 
     def keep(self, link: OpenLink, relation: Relation | None = None) -> None:
         """Make a link the user's, perhaps with another relation."""
-        if self.workspace.link(link.source, link.target, relation=relation):
+        if edit.link(self.workspace.ports, link.source, link.target, relation=relation):
             self.kept.append(replace(link, relation=relation or link.relation))
 
     def reject(self, link: OpenLink) -> None:
         """Remove a link, or the suggestion of it."""
-        if self.workspace.unlink(link.source, link.target):
+        if edit.unlink(self.workspace.ports, link.source, link.target):
             self.rejected.append(link)
 
 
@@ -224,14 +229,16 @@ def review(
         raise UsageError("these options cannot be combined", hint="amem review --help")
     by_keys = not (by_options or listing) and can_ask(session.output)
     with session.workspace() as workspace:
-        about = workspace.note(note) if note else None
+        about = workspace.note(note).key if note else ""
         problems: list[Problem] = []
         decisions = Decisions()
         if by_options:
-            decisions = _review_by_options(workspace, about, accept, reject, accept_all, reject_all)
+            decisions = _review_by_options(
+                workspace.ports, about, accept, reject, accept_all, reject_all
+            )
         elif by_keys:
             decisions = _review_by_keys(session, workspace, about)
-        left = workspace.proposals(about, problems=problems)
+        left = review_items(workspace.ports, about, problems=problems)
     session.output.problems(problems)
 
     def show(console: Console) -> None:
@@ -246,40 +253,40 @@ def review(
 
 
 def _review_by_options(
-    workspace: Workspace,
-    about: NoteSummary | None,
+    ports: VaultPorts,
+    about: str,
     accept: list[str] | None,
     reject: list[str] | None,
     accept_all: bool,
     reject_all: bool,
 ) -> Decisions:
     # Look up all ids before deciding anything: a wrong one must change nothing.
-    down = workspace.proposals_named(reject or [])
+    down = items_named(ports, reject or [])
     down_ids = {each.proposal.id for each in down}
     if accept_all:
-        up = [each for each in workspace.proposals(about) if each.proposal.id not in down_ids]
+        up = [each for each in review_items(ports, about) if each.proposal.id not in down_ids]
     else:
-        up = workspace.proposals_named(accept or [])
+        up = items_named(ports, accept or [])
         both = [each.proposal.id for each in up if each.proposal.id in down_ids]
         if both:
             raise UsageError(f"{both[0]} cannot be both accepted and rejected")
     if reject_all:
         up_ids = {each.proposal.id for each in up}
-        down = [each for each in workspace.proposals(about) if each.proposal.id not in up_ids]
-    decisions = workspace.reject(down) if down else Decisions()
-    return decisions + workspace.accept(up)
+        down = [each for each in review_items(ports, about) if each.proposal.id not in up_ids]
+    decisions = reject_items(ports, down) if down else Decisions()
+    return decisions + accept_items(ports, up)
 
 
-def _review_by_keys(session: Session, workspace: Workspace, about: NoteSummary | None) -> Decisions:
+def _review_by_keys(session: Session, workspace: Workspace, about: str) -> Decisions:
     """Step through the proposals; each decision takes effect at once."""
     console = session.output.console()
     total = Decisions()
-    steps = workspace.proposals(about)
+    steps = review_items(workspace.ports, about)
     while steps:
         step = steps.pop(0)
         if step.outdated:
             # It no longer applies; accepting it records that and drops it.
-            total += workspace.accept([step])
+            total += accept_items(workspace.ports, [step])
             continue
         console.print()
         show_waiting(console, step)
@@ -289,10 +296,10 @@ def _review_by_keys(session: Session, workspace: Workspace, about: NoteSummary |
         if choice == "q":
             break
         if choice == "r":
-            total += workspace.reject([step])
+            total += reject_items(workspace.ports, [step])
         elif choice in ("a", "A"):
             same = [each for each in steps if each.path == step.path] if choice == "A" else []
-            total += workspace.accept([step, *same])
+            total += accept_items(workspace.ports, [step, *same])
             done = {each.proposal.id for each in same}
             steps = [each for each in steps if each.proposal.id not in done]
         elif choice == "e":
@@ -316,7 +323,7 @@ def _edited(session: Session, workspace: Workspace, step: ReviewItem) -> Decisio
         edited: FieldValue = lines if is_list else " ".join(lines)
         if not edited:
             raise SettingsError("the value is empty; it is still proposed")
-        return workspace.accept([step], edited={step.proposal.id: edited})
+        return accept_items(workspace.ports, [step], edited={step.proposal.id: edited})
     except AmemError as error:
         session.output.notice(error.message)
         return Decisions()

@@ -55,12 +55,14 @@ def demo(
 
 
 def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:
+    from amem_cli.editing.edit import record_baseline
     from amem_cli.graph.graph import neighbourhood
+    from amem_cli.graph.overview import vault_overview
     from amem_cli.terminal.graph import show_neighbourhood, show_overview
     from amem_cli.terminal.notes import show_hits
     from amem_cli.workspace.documents import graph_document, outcome_document, search_document
 
-    notes = workspace.record_baseline()
+    notes = record_baseline(workspace.ports)
     _heading(console, "A vault of plain markdown notes")
     _say(console, f"amem copied its template into {root}: {plural(notes, 'note')} by a person.")
     workspace.embed_missing()
@@ -72,7 +74,7 @@ def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object
     show_hits(console, found, Hyperlinks(), all_linked=True)
     if any(hit.via for hit in found.hits):
         _say(console, "Notes marked ↳ share few words with the question: a link brought them in.")
-    overview = workspace.overview()
+    overview = vault_overview(workspace.ports)
     _heading(console, "The network now")
     show_overview(console, overview)
     _heading(console, f"Around “{outcomes[0].title}”")

@@ -226,6 +226,7 @@ def undo(
         amem undo --since 2026-03-02T15:00
         amem undo --since yesterday
     """
+    from amem_cli.editing.undo import undo_since
     from amem_cli.terminal.history import undone_line
 
     if event is not None and since is not None:
@@ -233,7 +234,7 @@ def undo(
     session = session_of(context)
     with session.workspace() as workspace:
         if since is not None:
-            undone = workspace.undo_since(since, keep_edits=keep_edits)
+            undone = undo_since(workspace.ports, since, keep_edits=keep_edits)
         else:
             # An empty text is a name that a script lacks, and names no event.
             chosen = _last_change(session, workspace, yes=yes) if event is None else event
@@ -255,10 +256,11 @@ def undo(
 def _last_change(session: Session, workspace: Workspace, *, yes: bool) -> str:
     """The id of the last change, once the user agreed to take it back."""
     from amem_cli.cli.files import agreed, can_ask
+    from amem_cli.editing.history import last_change
     from amem_cli.terminal.history import show_history
 
     output = session.output
-    entries = workspace.last_change()
+    entries = last_change(workspace.index)
     if not entries:
         raise NotFoundError("there is no change to take back", hint="See `amem history`.")
     event = entries[0].event

@@ -81,7 +81,7 @@ def import_(
     with session.workspace(llm=llm) as workspace:
         first_commits = partial(FirstCommits, environment=workspace.environment)
         opened = open_source(source, kind, workspace.root, first_commits)
-        with session.output.progress("importing") as progress, workspace.writing():
+        with session.output.progress("importing") as progress:
             report = import_notes(
                 workspace.ports,
                 opened,

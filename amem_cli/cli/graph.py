@@ -145,12 +145,14 @@ class _GraphView:
 
     def _draw(self, console: Console, note: str | None, depth: int, limit: int) -> None:
         from amem_cli.graph.graph import neighbourhood
+        from amem_cli.graph.overview import vault_overview
         from amem_cli.terminal.graph import show_neighbourhood, show_overview
 
         everything = self.session.output.verbose
         if note is None:
             self._report_private()
-            overview = self.workspace.overview(private=self.private, suggested=self.asked)
+            ports = self.workspace.ports
+            overview = vault_overview(ports, private=self.private, suggested=self.asked)
             show_overview(console, overview, everything=everything)
         else:
             network, root = self._network(note)
@@ -250,10 +252,12 @@ class _GraphView:
 
     def _network(self, note: str | None) -> tuple[Graph, str | None]:
         """The network and the path of the note."""
+        from amem_cli.graph.graph import shown_graph
+
         root = self.workspace.note(note).path if note is not None else None
         # Programs tell suggestions apart, and in a page a switch shows them.
         suggested = self.asked or self.form in ("json", "html")
-        network = self.workspace.network(private=self.private, suggested=suggested)
+        network = shown_graph(self.workspace.index, private=self.private, suggested=suggested)
         if root is not None and root not in network.nodes:
             raise NotFoundError(f"{root} is private", hint="--private includes it.")
         self._report_private()
@@ -304,12 +308,11 @@ def obsidian(
         amem obsidian
         amem obsidian --remove
     """
-    from amem_cli.obsidian import show_in_obsidian
-    from amem_cli.workspace.obsidian_views import shown_in_obsidian
+    from amem_cli.obsidian import show_in_obsidian, shown_in_obsidian
 
     session = session_of(context)
     with session.workspace() as workspace:
-        shown = None if remove else shown_in_obsidian(workspace)
+        shown = None if remove else shown_in_obsidian(workspace.ports)
         done = show_in_obsidian(workspace.root, shown)
     lines = [f"wrote {path}" for path in done.written]
     lines += [f"removed {path}" for path in done.removed]

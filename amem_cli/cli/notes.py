@@ -368,13 +368,15 @@ def link(
 
         amem link "Weekly review" "Atomic notes" --relation part_of --reason "one of its steps"
     """
+    from amem_cli.editing.edit import link as add_link
+
     session = session_of(context)
     with session.workspace() as workspace:
         one = named_or_picked(session, workspace, source, prompt="link from")
         other = named_or_picked(
             session, workspace, target, prompt="link to", admit=lambda note: note.path != one.path
         )
-        made = workspace.link(one, other, relation=relation, reason=reason)
+        made = add_link(workspace.ports, one, other, relation=relation, reason=reason)
         records = workspace.index.link_history.records(one.path)
     record = made or records.get((one.path, other.key)) or records.get((one.path, other.path))
     document = {"source": one.path, "target": other.path, "made": made is not None}
@@ -396,6 +398,8 @@ def unlink(
 
         amem unlink "Weekly review" "Atomic notes"
     """
+    from amem_cli.editing.edit import unlink as remove_link
+
     session = session_of(context)
     with session.workspace() as workspace:
         links = workspace.index.links
@@ -411,7 +415,7 @@ def unlink(
         other = named_or_picked(
             session, workspace, target, prompt="unlink", admit=lambda note: note.path in targets
         )
-        if not workspace.unlink(one, other):
+        if not remove_link(workspace.ports, one, other):
             raise NotFoundError(
                 f"{one.path} has no property link to {other.path}",
                 hint="Links in the text are yours: edit the note.",

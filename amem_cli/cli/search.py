@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -28,12 +29,14 @@ from amem_cli.cli.session import (
     report_unknown_tags,
     session_of,
 )
-from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
+from amem_cli.errors import EXIT_NOT_FOUND, EncoderError, SettingsError, UsageError
 from amem_cli.language.safe_text import printable
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
-    from amem_cli.workspace.queries import SearchResult
+    from amem_cli.workspace.workspace import SearchResult, Workspace
+
+_SIGNAL_SECONDS = 0.1
 
 
 def search(
@@ -135,7 +138,7 @@ def search(
         else:
             # One query multiplies nothing large: starting OpenBLAS threads would cost more.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-            with ending_at_once(session.output.notice), workspace.loading_encoder():
+            with ending_at_once(session.output.notice), _loading_encoder(workspace):
                 session.synchronise(workspace)
         report_unknown_tags(session, workspace, tag)
         if queries is None:
@@ -158,6 +161,23 @@ def search(
             # After the first failure of the encoder, stay with words: it is reported once.
             mode = result.mode
             session.output.json_line({**extra, **_document(result)})
+
+
+@contextlib.contextmanager
+def _loading_encoder(workspace: Workspace) -> Iterator[None]:
+    """Load the encoder beside the work inside, and have it loaded behind it."""
+    from amem_cli.models.prepared import PreparedEncoder
+
+    loading = None
+    with contextlib.suppress(EncoderError, SettingsError):
+        chosen = workspace.models.encoder
+        loading = chosen.load_ahead() if isinstance(chosen, PreparedEncoder) else None
+    try:
+        yield
+    finally:
+        # A signal that comes in the instant before a wait is heard only after it.
+        while loading is not None and loading.is_alive():
+            loading.join(_SIGNAL_SECONDS)
 
 
 def _document(result: SearchResult) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class Session:
         given = {name: value for name, value in overrides.items() if value is not None}
         if not llm:
             given["llm_backend"] = "none"
-        caller = Caller(progress=self.output.progress, saved=self._saved)
+        caller = Caller(self.output.progress, self._saved)
         return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)
 
     def evolved(self, workspace: Workspace, paths: Sequence[str], **how: bool) -> list[Outcome]:

@@ -61,9 +61,11 @@ def rename(
         amem tags rename db databases
         amem tags rename recipes food/recipes
     """
+    from amem_cli.editing.tags import rename_tag
+
     session = session_of(context)
     with session.workspace() as workspace:
-        changed = workspace.rename_tag(tag, new_tag)
+        changed = rename_tag(workspace.ports, tag, new_tag)
     _show(session, changed)
 
 
@@ -82,9 +84,11 @@ def merge(
 
         amem tags merge recipe cooking recipes
     """
+    from amem_cli.editing.tags import merge_tags
+
     session = session_of(context)
     with session.workspace() as workspace:
-        changed = workspace.merge_tags(tag[:-1], tag[-1])
+        changed = merge_tags(workspace.ports, tag[:-1], tag[-1])
     _show(session, changed)
 
 

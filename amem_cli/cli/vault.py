@@ -38,6 +38,7 @@ def init(
         amem init ~/notes
         amem init ~/Documents/Obsidian --adopt
     """
+    from amem_cli.editing.edit import record_baseline
     from amem_cli.vault.template import CONFIG, adopt_vault, create_vault
     from amem_cli.workspace.workspace import Workspace
 
@@ -46,7 +47,7 @@ def init(
     written = adopt_vault(root) if adopt else create_vault(root)
     with closing(Workspace(root, notify=session.output.notice)) as workspace:
         # The user's own notes are not pending: amem does nothing to them unasked.
-        notes = workspace.record_baseline()
+        notes = record_baseline(workspace.ports)
         problems = workspace.index.files.problems()
     session.output.problems(problems)
     document = {
@@ -95,7 +96,9 @@ def index(
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         if check:
-            differences = workspace.check_index()
+            from amem_cli.index.sync import check_index
+
+            differences = check_index(workspace.ports)
             document = {"in_step": not differences, "differences": differences}
             lines = differences or ["the index matches the vault"]
             session.output.result(document, "\n".join(lines))

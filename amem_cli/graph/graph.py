@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.markdown.links import is_attachment
 from amem_cli.notes.names import NameTable, NoteNames, resolve
+from amem_cli.search.suggestions import suggestions
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
@@ -95,6 +96,15 @@ def vault_graph(index: MemoryIndex) -> Graph:
     notes = list(index.notes.summaries())
     names = NameTable((note.path, note.aliases, note.title) for note in notes)
     return build(notes, index.links.all(), index.link_history.records(), names)
+
+
+def shown_graph(index: MemoryIndex, *, private: bool = True, suggested: bool = False) -> Graph:
+    """The network of a vault; with or without private notes, and what amem suggests."""
+    graph = vault_graph(index)
+    if suggested:
+        linked = {(edge.source, edge.target) for edge in graph.edges}
+        graph = with_suggestions(graph, suggestions(index, linked=linked))
+    return graph if private else public(graph)
 
 
 def build(

@@ -9,12 +9,13 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from amem_cli.graph.clusters import Cluster, cluster_of, clusters
-from amem_cli.graph.graph import of_link
+from amem_cli.graph.graph import of_link, shown_graph
 from amem_cli.language.dates import parse_moment
 from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
+    from amem_cli.index.memory_index import VaultPorts
 
 # Growth is that of the first of these spans (days) in which something was added.
 GROWTH_SPANS = (7, 30)
@@ -56,6 +57,13 @@ class Overview:
     missing: tuple[tuple[str, tuple[str, ...]], ...]
     disputes: tuple[Edge, ...]
     growth: Growth
+
+
+def vault_overview(ports: VaultPorts, **which: bool) -> Overview:
+    """Summarise a vault's network; `which` as for `shown_graph`."""
+    graph = shown_graph(ports.index, **which)
+    made = ports.index.link_history.first_made()
+    return overview(graph, growth(graph, made, ports.clock.now()))
 
 
 def overview(graph: Graph, growth: Growth) -> Overview:

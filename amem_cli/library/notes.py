@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.edit import category_of
+from amem_cli.editing.edit import category_of, link, unlink
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.journal.events import to_record
 from amem_cli.markdown.links import format_link, is_attachment, parse_link
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import parse_note
+from amem_cli.search.suggestions import suggestions
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -99,10 +100,7 @@ def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
             to_record(event) for event in index.events.read(summary.key) if event.kind == "evolve"
         ],
         category=category_of(raw) or UNCATEGORIZED,
-        suggested=[
-            link.other(summary.path).key
-            for link in workspace.open_links(summary, suggested_only=True)
-        ],
+        suggested=[link.other(summary.path).key for link in suggestions(index, summary.path)],
     )
 
 
@@ -192,6 +190,19 @@ def link_targets(
         elif name not in present:
             raise UsageError(f"no memory {name!r} to link to", hint="Give the ids of memories.")
     return targets
+
+
+def set_links(workspace: Workspace, note: NoteSummary, targets: Sequence[NoteSummary]) -> None:
+    """Link a note, as its owner, to these notes and no others; links in its text stay."""
+    index, wanted = workspace.index, {target.path for target in targets}
+    present = {path for path, _ in index.links.outgoing(note.path)}
+    for path in sorted(present - wanted):
+        former = index.notes.summary(path)
+        if former is not None:
+            unlink(workspace.ports, note, former)
+    for target in targets:
+        if target.path not in present and target.path != note.path:
+            link(workspace.ports, note, target)
 
 
 def _name(given: str) -> str:

@@ -98,7 +98,7 @@ def refuse_fork(inherited: object = None) -> None:
 
 
 def call_of(workspace: Workspace, in_step: bool = True) -> AbstractContextManager[Workspace]:
-    """One call of a program; see `SharedVault.call`."""
+    """One call of a program; see `Workspace.call`."""
     refuse_fork(workspace)
     return workspace.call(in_step=in_step)
 
@@ -117,12 +117,13 @@ def _refuse_unusable_model(workspace: Workspace) -> None:
     file = Path(settings.llm_model).expanduser()
     if settings.llm_backend == "llama.cpp" and settings.llm_model and not file.is_file():
         raise SettingsError(f"there is no model file {file}", hint="Name a GGUF file.")
-    _ = workspace.model
+    _ = workspace.models.model
 
 
 def _make_vault(root: Path) -> None:
     if (root / STATE_FOLDER).is_dir():
         return
+    from amem_cli.editing.edit import record_baseline
     from amem_cli.vault.template import adopt_vault
 
     try:
@@ -132,7 +133,7 @@ def _make_vault(root: Path) -> None:
     # Not create_vault: a program's memory begins without sample notes.
     adopt_vault(root)
     with closing(Workspace(root)) as fresh:
-        fresh.record_baseline()
+        record_baseline(fresh.ports)
 
 
 def log_notice(text: str) -> None:

@@ -7,13 +7,15 @@ import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.add import NewNote
-from amem_cli.editing.edit import FieldEdits, with_category
+from amem_cli.editing.add import NewNote, text_bytes
+from amem_cli.editing.edit import FieldEdits, set_category, with_category
 from amem_cli.errors import AmemError, NotFoundError
+from amem_cli.journal.provenance import Provenance
 from amem_cli.language.dates import parse_moment
 from amem_cli.language.safe_text import redacted
 from amem_cli.library.notes import (
@@ -22,16 +24,21 @@ from amem_cli.library.notes import (
     found_note,
     link_targets,
     read_memory,
+    set_links,
     timestamp,
     wikilink,
 )
 from amem_cli.library.open import call_of, close, log, open_workspace
+from amem_cli.memory.ask_model import answered
+from amem_cli.memory.steps import MemorySteps
+from amem_cli.notes.note import parse_note
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
+    from amem_cli.notes.note import Metadata
     from amem_cli.search.search import Hit
     from amem_cli.workspace.workspace import Workspace
 
@@ -219,12 +226,15 @@ class AgenticMemorySystem:
             if fields.get("links") is not None:
                 links = link_targets(workspace, summary, fields["links"])
             try:
-                updated = workspace.update(
-                    summary, edits, category=fields.get("category"), links=links
-                )
+                changed = workspace.update(summary, edits, wait=False).changed
+                if fields.get("category") is not None:
+                    set_category(workspace.ports, summary, fields["category"])
+                if links is not None:
+                    set_links(workspace, summary, links)
             except NotFoundError:
                 return False
-            _warn_of_failure(workspace, updated.outcome)
+            outcome = workspace.process_note(summary.path, new_text="content" in changed)
+            _warn_of_failure(workspace, outcome)
         return True
 
     def delete(self, memory_id: str) -> bool:
@@ -281,7 +291,7 @@ class AgenticMemorySystem:
             ModelError: the language model gave no answer.
         """
         with self._call() as workspace:
-            metadata = workspace.analyse(content)
+            metadata = _analysed(workspace, content)
         keywords, tags = list(metadata.keywords), list(metadata.tags)
         return {"keywords": keywords, "context": metadata.context, "tags": tags}
 
@@ -308,6 +318,18 @@ class AgenticMemorySystem:
         """Bring the index in step with the folder; every call does, so this is seldom needed."""
         with self._call() as workspace:
             workspace.embed_missing()
+
+
+def _analysed(workspace: Workspace, content: str) -> Metadata:
+    """What the model or the analyzer makes of a text that is not a note."""
+    workspace.embed_missing()
+    with workspace.model_at_work():
+        process = workspace.process
+        settings = replace(process.settings, evolve=False)
+        steps = MemorySteps(workspace.index, process.encoder, process.model, settings)
+        note = parse_note("", text_bytes(content), workspace.ports.names)
+        analysing = steps.analyse(note, Provenance())
+        return answered(analysing, process.model).description.metadata
 
 
 def _search(

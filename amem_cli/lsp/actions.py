@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 
 from amem_cli.doctor.one_note import NoteChecks, PlacedFinding, similar_notes
 from amem_cli.editing.add import NewNote
+from amem_cli.editing.edit import link, unlink
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.lsp.editor import (
     ACCEPT,
@@ -28,6 +29,7 @@ from amem_cli.markdown.links import format_link
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import parse_note
+from amem_cli.search.suggestions import suggestions
 
 _LINKS_OFFERED = 5
 _REASON_CHARACTERS = 80
@@ -128,14 +130,14 @@ def _suggested(editor: Editor, document: Document) -> Iterator[lsp.CodeAction]:
     note = editor.note(document)
     if note is None:
         return
-    for link in editor.vault.open_links(note, suggested_only=True)[:_LINKS_OFFERED]:
-        reason = " ".join(link.reason.split())
+    for each in suggestions(editor.vault.index, note.path)[:_LINKS_OFFERED]:
+        reason = " ".join(each.reason.split())
         if len(reason) > _REASON_CHARACTERS:
             reason = f"{reason[:_REASON_CHARACTERS]}…"
         about = (
-            f"“{link.other(note.path).title}” ({link.relation}{f': {reason}' if reason else ''})"
+            f"“{each.other(note.path).title}” ({each.relation}{f': {reason}' if reason else ''})"
         )
-        ends = [link.source.path, link.target.path]
+        ends = [each.source.path, each.target.path]
         yield _action(f"Link to {about}", LINK_KIND, ACCEPT, ends)
         yield _action(f"Never link to {about}", LINK_KIND, NEVER, ends)
 
@@ -146,7 +148,7 @@ def accept_link(editor: Editor, source: str, target: str) -> None:
     one, other = _known(editor, source), _known(editor, target)
     opened = editor.open_documents.get(source)
     if opened is None or editor.is_saved(opened):
-        editor.vault.link(one, other)
+        link(editor.vault.ports, one, other)
     else:
         _link_in_editor(editor, opened, target)
     editor.refresh()
@@ -155,8 +157,8 @@ def accept_link(editor: Editor, source: str, target: str) -> None:
 def _link_in_editor(editor: Editor, document: Document, target: str) -> None:
     names = editor.vault.ports.names
     raw = document.text.encode("utf-8")
-    link = format_link(shortest_target(target, editor.vault.index.names))
-    links = [*parse_note(document.path, raw, names).links, link]
+    written = format_link(shortest_target(target, editor.vault.index.names))
+    links = [*parse_note(document.path, raw, names).links, written]
     after = edit_header(raw, {names.links: links}, names).decode("utf-8")
     edit = document_edit(document, text_edits(document, after))
     if not editor.apply(lsp.WorkspaceEdit(document_changes=[edit]), "Add a link"):
@@ -171,7 +173,7 @@ def never_link(editor: Editor, source: str, target: str) -> None:
         # Only a note without an id is written, for by its id the decision is kept.
         if note.id is None and opened is not None and not editor.is_saved(opened):
             raise UsageError(f"{note.path} is not saved", hint=_SAVE_FIRST)
-    editor.vault.unlink(one, other)
+    unlink(editor.vault.ports, one, other)
     editor.refresh()
 
 
@@ -237,6 +239,5 @@ def fix(editor: Editor, uri: str, message: str) -> None:
     repair = next((each for each in fitting if each is not None), None)
     if repair is None:
         raise UsageError("the note has changed meanwhile", hint="Look at it again.")
-    with editor.vault.writing():
-        editor.tell(repair())
+    editor.tell(repair())
     editor.refresh()

@@ -19,6 +19,7 @@ from amem_cli.workspace.documents import (
     NAMES,
     TEXTS,
 )
+from amem_cli.workspace.workspace import without
 
 if TYPE_CHECKING:
     from amem_cli.memory.agent import Organised, Question
@@ -65,7 +66,7 @@ def evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
 
     paths = [workspace.note(given["note"]).path] if given["note"] else waiting()[: given["limit"]]
     with workspace.evolving(paths, asked=bool(given["note"])) as batch:
-        outcomes = [workspace.visible_outcome(each) for each in batch.outcomes()]
+        outcomes = [without(each, workspace.hidden()) for each in batch.outcomes()]
     return {
         "notes": outcomes,
         "review": review_sentence(sum(len(outcome.proposed) for outcome in outcomes)),
@@ -256,7 +257,7 @@ def organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     with workspace.model_at_work():
         done = organised_by(process, answers, agent, final=given["final"], begin=step)
     results = [
-        replace(each, outcome=each.outcome and workspace.visible_outcome(each.outcome))
+        replace(each, outcome=each.outcome and without(each.outcome, workspace.hidden()))
         for each in done
     ]
     found = _Questions(workspace)

@@ -182,7 +182,7 @@ class AgentServer:
             async with _progress(ctx) as show:
                 client = _client_of(ctx)
                 caller = Caller(
-                    progress=show,
+                    show,
                     sees_private=self._policy.sees_private,
                     client=client,
                 )

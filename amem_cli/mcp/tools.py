@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.editing.edit import link, unlink
 from amem_cli.errors import UsageError
 from amem_cli.journal.change_store import CLIENT
 from amem_cli.mcp.organise import (
@@ -417,10 +418,10 @@ LINKED = {
 def _link(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     source, target = workspace.note(given["note"]), workspace.note(given["target"])
     if given["remove"]:
-        changed = workspace.unlink(source, target)
+        changed = unlink(workspace.ports, source, target)
     else:
         relation, reason = given["relation"], given["reason"] or ""
-        made = workspace.link(source, target, relation=relation, reason=reason)
+        made = link(workspace.ports, source, target, relation=relation, reason=reason)
         changed = made is not None
     return {"source": source, "target": target, "changed": changed}
 

@@ -77,6 +77,17 @@ def suggestions(
     return [link for pair, link in found.items() if pair not in settled]
 
 
+def open_links(
+    index: MemoryIndex, note: NoteSummary | None = None, *, suggested_only: bool = False
+) -> list[OpenLink]:
+    """Links that wait for a decision: those that amem made, then those that it suggests, of and to
+    a note or of all, each the strongest first."""
+    path = None if note is None else note.path
+    linked = linked_pairs(index) if note is None else None
+    made = [] if suggested_only else fresh_links(index, path, linked)
+    return [*made, *suggestions(index, path, linked)]
+
+
 def _summaries(index: MemoryIndex, path: str | None) -> Callable[[str], NoteSummary | None]:
     """Notes by path: of one note only those asked for, else all are read at once."""
     if path is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import ChangedLink, Outcome
     from amem_cli.search.read import LinkView, NoteView
     from amem_cli.search.search import Hit
-    from amem_cli.workspace.queries import SearchResult
+    from amem_cli.workspace.workspace import SearchResult
 
 # Of notes linked with the hits, and of the nearest if nothing is close, so many are shown.
 _LINKED_SHOWN = 3

@@ -79,7 +79,7 @@ class Watcher:
         self._count_at = 0.0
         self._troubles: set[str] = set()
         self._status_error = ""
-        self._settings_version = workspace.settings_version
+        self._settings_version = workspace.models.version
         self._has_new_settings = False
         self._watch: Watch | None = None
 
@@ -211,7 +211,7 @@ class Watcher:
         """Why watching is to end; as this is asked often, changes from outside are noticed here."""
         if self._lock is not None and not self._lock.is_kept():
             return "the vault's folder .amem is gone, or another one took its place"
-        version = self._workspace.settings_version
+        version = self._workspace.models.version
         if version != self._settings_version and self._watch is not None:
             self._settings_version = version
             if self._watch.work is None:

@@ -17,7 +17,7 @@ from amem_cli.memory.compare import (
 from amem_cli.models.price import price_in
 from amem_cli.settings import Settings, setting_keys
 from amem_cli.workspace.connection import open_budgeted
-from amem_cli.workspace.shared_vault import process_settings
+from amem_cli.workspace.open_vault import process_settings
 from amem_cli.workspace.verdicts import trust_in
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
     Notify = Callable[[str], None] | None
-    # What a model is opened by: settings, vault, where each setting is from, variables, notices.
-    OpenedBy = tuple[Settings, Path, Mapping[str, str], Mapping[str, str], Notify]
-
 
 # Given a label, and whether to show it before there is anything to count.
 ShowProgress: TypeAlias = "Callable[[str, bool], AbstractContextManager[Progress | None]]"
@@ -48,37 +44,27 @@ class Stopped(Exception):
     """Nobody waits for the result any more: a verb that shows progress, or asks a model, ends."""
 
 
+@dataclass
 class Caller:
     """Who calls the verbs of a workspace.
 
-    Args:
-        progress: shows what takes time; called in the thread that does the work.
-        saved: called with the path of a note as soon as what a person wrote is on disk.
-        model: the memory process asks it in place of the vault's; None for the vault's own.
-
     Attributes:
+        show: shows what takes time; called in the thread that does the work.
+        saved: called with the path of a note as soon as what a person wrote is on disk.
         sees_private: notes with `private: true` are found, read and named.
         client: the program that the journal names with each change; empty for the user's own.
+        model: the memory process asks it in place of the vault's; None for the vault's own.
     """
 
-    def __init__(
-        self,
-        *,
-        progress: ShowProgress = lambda label, at_once: nullcontext(),
-        saved: Callable[[str], None] = lambda path: None,
-        sees_private: bool = True,
-        client: str = "",
-        model: LanguageModel | None = None,
-    ) -> None:
-        self.sees_private = sees_private
-        self.client = client
-        self.saved = saved
-        self.model = model
-        self._progress = progress
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        self._interrupt: Callable[[], None] | None = None
-        self._interrupting: threading.Thread | None = None
+    show: ShowProgress = lambda label, at_once: nullcontext()
+    saved: Callable[[str], None] = lambda path: None
+    sees_private: bool = True
+    client: str = ""
+    model: LanguageModel | None = None
+    _stopped: bool = field(default=False, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _interrupt: Callable[[], None] | None = field(default=None, init=False, repr=False)
+    _interrupting: threading.Thread | None = field(default=None, init=False, repr=False)
 
     @contextmanager
     def progress(self, label: str, *, at_once: bool = False) -> Iterator[Progress]:
@@ -91,7 +77,7 @@ class Caller:
             Stopped: nobody waits for the result any more.
         """
         self._refuse_if_stopped()
-        with self._progress(label, at_once) as show:
+        with self.show(label, at_once) as show:
 
             def report(done: int, total: int) -> None:
                 self._refuse_if_stopped()
@@ -125,14 +111,14 @@ class Caller:
     def stop(self) -> None:
         """Nobody waits for the result any more; does not wait for the work to end."""
         with self._lock:
-            self._stopped.set()
+            self._stopped = True
             if self._interrupt is not None and self._interrupting is None:
                 # In another thread: closing a model takes a while, for which nobody waits here.
                 self._interrupting = threading.Thread(target=self._interrupt, daemon=True)
                 self._interrupting.start()
 
     def _refuse_if_stopped(self) -> None:
-        if self._stopped.is_set():
+        if self._stopped:
             raise Stopped
 
 
@@ -147,8 +133,8 @@ class ConfiguredModels:
     root: Path
     overrides: Mapping[str, Any]
     environment: Mapping[str, str] = field(repr=False)
-    notify: Callable[[str], None] | None
-    _opening_lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+    notify: Notify
+    _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
     # By name, so that a model that is None counts as opened.
     _opened: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -173,6 +159,11 @@ class ConfiguredModels:
         """Where each setting comes from, by dotted key."""
         return self._layers[1]
 
+    @property
+    def version(self) -> tuple[object, ...]:
+        """Differs if the files of the settings may have changed."""
+        return tuple(map(_version, self.files))
+
     def renew(self) -> tuple[str, ...]:
         """Read the settings again, and let go of models in whose place they name others.
 
@@ -182,20 +173,21 @@ class ConfiguredModels:
         Raises:
             SettingsError: they cannot be read; the former ones stay in force.
         """
-        former = self._layers
-        del self.__dict__["_layers"]
+        former = self.__dict__.pop("_layers", None)
         try:
             present = self.settings
         except SettingsError:
-            # A watcher goes on with the former settings until the file can be read again.
-            self.__dict__["_layers"] = former
+            if former is not None:
+                self.__dict__["_layers"] = former
             raise
+        if former is None:
+            return ()
         names, before = setting_keys().items(), former[0]
         changed = tuple(key for key, at in names if getattr(before, at) != getattr(present, at))
         if any(key.startswith("llm.") for key in changed):
             self.close_model()
         if "encoder.model" in changed:
-            with self._opening_lock:
+            with self._lock:
                 self._opened.pop("encoder", None)
         return changed
 
@@ -204,7 +196,7 @@ class ConfiguredModels:
         """The encoder of the settings, loaded with the first text."""
         from amem_cli.models.prepared import open_chosen_encoder
 
-        encoder: Encoder = self._once("encoder", lambda: open_chosen_encoder(*self._opened_by))
+        encoder: Encoder = self._once("encoder", open_chosen_encoder)
         return encoder
 
     @encoder.setter
@@ -214,7 +206,9 @@ class ConfiguredModels:
     @property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None if there is to be none."""
-        model: LanguageModel | None = self._once("model", self._opened_model)
+        if "model" not in self._opened and self.settings.llm_backend == "none":
+            return None
+        model: LanguageModel | None = self._once("model", open_budgeted)
         return model
 
     @model.setter
@@ -227,18 +221,22 @@ class ConfiguredModels:
         if model is not None:
             model.close()
 
-    @property
-    def _opened_by(self) -> OpenedBy:
-        return self.settings, self.root, self.origin, self.environment, self.notify
-
-    def _once(self, name: str, open_it: Callable[[], object]) -> Any:
-        with self._opening_lock:
+    def _once(self, name: str, open_it: Callable[..., object]) -> Any:
+        with self._lock:
             if name not in self._opened:
-                self._opened[name] = open_it()
+                self._opened[name] = open_it(
+                    self.settings, self.root, self.origin, self.environment, self.notify
+                )
             return self._opened[name]
 
-    def _opened_model(self) -> LanguageModel | None:
-        return None if self.settings.llm_backend == "none" else open_budgeted(*self._opened_by)
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    # The inode too: a file put in its place may have the same time and size.
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def open_budgeted(
@@ -260,36 +258,33 @@ def open_budgeted(
 
 @dataclass
 class Connection:
-    """What one thread works with at a time: its own connection to the index, and the files.
+    """What one thread works with: its own connection to the index, and the files.
 
     Attributes:
+        version: of the settings that it was opened with.
         clock: None is the system's.
-        notify: receives a line about anything that the user may want to know.
         collect: given what was changed, if the settings say that it is to be committed.
         keep_missing: whether notes that are missing stay known, as their owner has yet to decide.
         has_changes: something was changed since the last commit.
+        is_in_call: a `call` uses it.
     """
 
     models: ConfiguredModels
+    version: object
     caller: Caller
     clock: SystemClock | None
-    notify: Callable[[str], None] | None
     collect: Collect
     keep_missing: Callable[[], bool]
     has_changes: bool = False
+    is_in_call: bool = False
     _serving: EncoderChoice | None = field(default=None, init=False, repr=False)
-
-    @property
-    def state_folder(self) -> Path:
-        """The vault's `.amem`."""
-        return self.models.root / STATE_FOLDER
 
     @cached_property
     def vault(self) -> VaultFolder:
         """The folder of notes."""
         from amem_cli.vault.folder import VaultFolder
 
-        state = self.state_folder
+        state = self.models.root / STATE_FOLDER
         # A vault may come from somebody else: a link would lead what amem writes out of it.
         if state.is_symlink() or not state.is_dir():
             raise SettingsError(f"{state} is not a folder", hint="A vault keeps its own .amem.")
@@ -299,51 +294,42 @@ class Connection:
     def index(self) -> MemoryIndex:
         """The open index."""
         from amem_cli.index.memory_index import MemoryIndex
-
-        file = self.state_folder / "index.db"
-        return MemoryIndex(file, notify=self.notify, refill=self._fill_index)
-
-    def _fill_index(self) -> None:
         from amem_cli.index.sync import synchronise
 
-        synchronise(self.ports)
+        file = self.models.root / STATE_FOLDER / "index.db"
+        return MemoryIndex(file, notify=self.models.notify, refill=lambda: synchronise(self.ports))
 
     @cached_property
     def ports(self) -> VaultPorts:
         """What the use cases work on."""
-        return self.ports_with(self.index)
-
-    def ports_with(self, index: MemoryIndex) -> VaultPorts:
-        """What the use cases work on, over another index."""
         from amem_cli.index.memory_index import VaultPorts
         from amem_cli.journal.files import JournalFolder
         from amem_cli.settings import machine_name
         from amem_cli.vault.file_state import SystemClock
 
         models = self.models
-        journal = JournalFolder(self.state_folder / "journal", machine_name(models.environment))
+        folder = models.root / STATE_FOLDER / "journal"
+        journal = JournalFolder(folder, machine_name(models.environment))
 
         def open_changes() -> ChangeStore:
             from amem_cli.journal.change_store import ChangeStore
 
-            applied = self._applied if models.settings.git_commit == "batch" else None
             # The client is looked up at each change, as the connection goes on to other callers.
             return ChangeStore(
                 self.vault,
                 journal,
-                applied=applied,
+                applied=self._applied if models.settings.git_commit == "batch" else None,
                 client=lambda: self.caller.client,
-                notify=self.notify,
+                notify=models.notify,
             )
 
-        clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
         return VaultPorts(
             vault=self.vault,
-            index=index,
+            index=self.index,
             open_changes=open_changes,
             journal=journal,
-            clock=clock,
-            names=names,
+            clock=self.clock or SystemClock(),
+            names=PropertyNames.of(models.settings),
             keep_missing=self._missing_to_keep,
             first_commit=lambda path: self._first_commits(path),
         )
@@ -369,8 +355,8 @@ class Connection:
         # Another command must not forget the notes that a watcher is asking the user about.
         if status is None or status.state != "asking":
             return ()
-        if self.notify is not None:
-            self.notify(f"! {status.reason}")
+        if self.models.notify is not None:
+            self.models.notify(f"! {status.reason}")
         return EveryPath()
 
     @property
@@ -383,14 +369,13 @@ class Connection:
         name, cache = models.settings.encoder_model, encoder_cache(models.environment)
         if self._serving is None or self._serving.name != name:
             self._serving = EncoderChoice(
-                self.index.vectors, lambda: models.encoder, name, cache=cache, notify=self.notify
+                self.index.vectors, lambda: models.encoder, name, cache=cache, notify=models.notify
             )
         return self._serving
 
     def close(self) -> None:
         """Close the index."""
-        index = self.__dict__.get("index")
+        index = self.__dict__.pop("index", None)
         if index is not None:
-            with contextlib.suppress(KeyError):
-                del self.__dict__["index"], self.__dict__["ports"]
+            self.__dict__.pop("ports", None)
             index.close()

@@ -69,7 +69,7 @@ def choose(
         subjects.append(consent_subject(url, str(changes["llm.model"])))
     for subject in subjects:
         give_consent(workspace.root, subject, workspace.environment)
-    write_values(workspace.config_file, changes)
+    write_values(workspace.models.files[1], changes)
 
 
 def report_on_models(
@@ -86,7 +86,7 @@ def report_on_models(
     settings = workspace.settings
     report = test_models(
         workspace.encoder,
-        workspace.model,
+        workspace.models.model,
         seconds=seconds,
         answer_seconds=settings.llm_deadline_seconds,
         progress=progress,

@@ -1,29 +1,76 @@
-"""The application: what a person or a program can do with a vault, each verb with one result."""
+"""The application: what a person or a program can do with a vault, each verb with one result.
+
+What needs nothing but the open vault, as linking two notes, is called with `Workspace.ports`; the
+verbs here add models, progress, counts of use, and leave out what the caller is not shown.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from amem_cli.errors import AmemError, NotFoundError, WriteConflict
-from amem_cli.workspace.undo_and_review import UndoAndReview
+from amem_cli.workspace.open_vault import OpenVault
 
 if TYPE_CHECKING:
+    from amem_cli.ask.ask import Answer
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal, TextEdit
+    from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.move import Moved, OpenInEditor
-    from amem_cli.editing.tags import Retagged
+    from amem_cli.editing.undo import Undone
+    from amem_cli.graph.stats import Span, Stats
     from amem_cli.index.records import NoteSummary
-    from amem_cli.journal.events import LinkRecord
     from amem_cli.memory.batch import EvolveBatch
+    from amem_cli.memory.forecast import Forecast
     from amem_cli.memory.outcome import Outcome
-    from amem_cli.notes.note import Relation
+    from amem_cli.models.ports import Encoder
+    from amem_cli.search.read import LinkView, NoteView, Wanted
+    from amem_cli.search.search import Filters, Hit, Mode, Supersession
 
 # If others edit the text at the same time, a paragraph can be appended to what they saved.
 _ATTEMPTS = 3
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found; `mode` is `keyword` if the encoder cannot be had."""
+
+    query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
+
+    @property
+    def problem(self) -> str:
+        """Why there is no hit that is close to the query; empty if there is one."""
+        if not self.hits:
+            return "nothing close"
+        return "" if self.hits[0].close else "nothing close: these notes come nearest"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNote:
+    """A note of a list; `usage` says how often amem showed or found it, and when last."""
+
+    note: NoteSummary
+    supersession: Supersession
+    usage: tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A note near another: `link`, in the note at `source`, leads to it; `distance` links away."""
+
+    link: LinkView
+    note: NoteSummary
+    distance: int
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +100,312 @@ class Updated:
     duplicates: tuple[Duplicate, ...] = ()
 
 
-class Workspace(UndoAndReview):
-    """A vault with all its verbs: those of `Queries` and `UndoAndReview`, and those here.
+def without(result: _Result, hidden: Collection[str]) -> _Result:
+    """A result without what its lists say of hidden notes.
 
-    See `SharedVault` for opening, closing and calls of several threads.
+    Args:
+        result: a dataclass; its tuples may hold paths, lines, notes, links, events and proposals.
     """
+    if not hidden:
+        return result
+    shown: Any = result
+    lists = {each.name: getattr(shown, each.name) for each in fields(shown)}
+    kept = {
+        name: tuple(each for each in items if not _tells_of(each, hidden))
+        for name, items in lists.items()
+        if isinstance(items, tuple)
+    }
+    changed: _Result = replace(shown, **kept)
+    return changed
+
+
+def _tells_of(item: Any, hidden: Collection[str]) -> bool:
+    if isinstance(item, str):
+        return any(path in item for path in hidden)
+    parts = (item, getattr(item, "note", None), getattr(item, "link_change", None))
+    ends = (getattr(part, name, None) for part in parts for name in ("path", "source", "target"))
+    return any(getattr(end, "path", end) in hidden for end in ends)
+
+
+class Workspace(OpenVault):
+    """A vault with its verbs; see `OpenVault` for opening, closing and calls of several threads.
+
+    Notes that the caller does not see are left out of every result. A verb for one note takes its
+    summary as `note` gives it. All raise `Stopped` when the caller does not wait any more.
+    """
+
+    def note(self, name: str) -> NoteSummary:
+        """The note with this id (or its unique beginning), path, file name, title or alias.
+
+        Raises:
+            NotFoundError: no note that the caller sees has this name, or more than one.
+        """
+        from amem_cli.search.read import note_named
+
+        return note_named(self.index, name, private=self.sees_private)
+
+    def search(
+        self,
+        query: str,
+        *,
+        mode: Mode = "hybrid",
+        limit: int = 5,
+        neighbors: bool = True,
+        filters: Filters | None = None,
+        min_score: float | None = None,
+    ) -> SearchResult:
+        """The best notes for a query, then notes linked to them.
+
+        Args:
+            min_score: leave out hits with a lower score. None keeps those that are not `close` to
+                the query as well.
+
+        Raises:
+            UsageError: the query is empty.
+            EncoderError, SettingsError: a `semantic` search has no encoder.
+        """
+        from amem_cli.search.search import search
+
+        encoder = None
+        if mode == "semantic":
+            encoder = self._encoder_with_all_embedded()
+        elif mode == "hybrid":
+            encoder = self._encoder_if_any()
+            mode = mode if encoder is not None else "keyword"
+        with self.caller_now.progress("searching"):
+            hits = search(
+                self.index,
+                query,
+                encoder=encoder,
+                mode=mode,
+                limit=limit,
+                neighbors=neighbors,
+                filters=self._visible(filters),
+                min_score=min_score,
+            )
+        self.count_use([hit.note.key for hit in hits])
+        hidden = self.hidden()
+        return SearchResult(query, mode, tuple(without(hit, hidden) for hit in hits))
+
+    def _visible(self, filters: Filters | None) -> Filters:
+        """The filters, narrowed to what the caller may see."""
+        from amem_cli.search.search import Filters
+
+        return replace(filters or Filters(), hidden=self.hidden())
+
+    def _encoder_with_all_embedded(self) -> Encoder:
+        self.embed_missing()
+        return self.encoder
+
+    def _encoder_if_any(self) -> Encoder | None:
+        """The encoder to search with; None, and a notice, if it cannot be had."""
+        from amem_cli.search.search import encoder_if_any
+
+        return encoder_if_any(self._encoder_with_all_embedded, self.notice)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        limit: int = 6,
+        budget: int | None = None,
+        filters: Filters | None = None,
+    ) -> Answer:
+        """Answer a question from the notes that a search finds, or say that they do not hold it.
+
+        Args:
+            budget: tokens of notes to answer from; None is half the model's window.
+
+        Raises:
+            UsageError: the question is empty.
+        """
+        from amem_cli.ask.ask import ask, budget_of
+
+        trusted = self.model_trust.asked_for == "all"
+        encoder = self._encoder_if_any()
+        with self.model_at_work() if trusted else contextlib.nullcontext():
+            # A model that is not asked is not loaded either.
+            model = self.models.model if trusted else None
+            label = "looking for an answer" if model is None else f"asking {model.name}"
+            with self.caller_now.progress(label, at_once=True):
+                answer = ask(
+                    self.ports,
+                    question,
+                    encoder=encoder,
+                    model=model,
+                    budget=budget_of(self.settings) if budget is None else budget,
+                    deadline=self.settings.llm_deadline_seconds,
+                    limit=limit,
+                    filters=self._visible(filters),
+                )
+        self.count_use([each.id or each.path for each in answer.citations or answer.shown])
+        return answer
+
+    def show(self, note: NoteSummary, *, counts: bool = True) -> NoteView:
+        """A note with its links in both directions; unless `counts`, nobody read it.
+
+        Raises:
+            NotFoundError: it is gone.
+        """
+        from amem_cli.journal.link_decisions import MOST_SUGGESTED
+        from amem_cli.search.read import read_note
+
+        view = read_note(self.ports, note.path)
+        if counts:
+            self.count_use([note.key])
+        hidden = self.hidden()
+        shown = without(view, hidden)
+        return replace(
+            shown,
+            suggested=shown.suggested[:MOST_SUGGESTED],
+            supersession=without(view.supersession, hidden),
+            usage=self.index.usage.of(note.key),
+        )
+
+    def list_notes(
+        self,
+        *,
+        filters: Filters | None = None,
+        wanted: Wanted,
+        sort: str = "created",
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[ListedNote]:
+        """Notes that meet all conditions; dates sort newest first, names from A to Z."""
+        from amem_cli.search.read import listed
+        from amem_cli.search.search import Supersession, supersessions
+
+        notes = listed(
+            self.index,
+            filters=self._visible(filters),
+            wanted=wanted,
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
+        )
+        superseded, usages = supersessions(self.index, filters=filters), self.index.usage.all()
+        current, hidden = Supersession(), self.hidden()
+        return [
+            ListedNote(
+                note,
+                without(superseded.get(note.path, current), hidden),
+                usages.get(note.key, (0, "")),
+            )
+            for note in notes
+        ]
+
+    def history(self, note: str = "", *, limit: int) -> list[HistoryEntry]:
+        """What happened, oldest first.
+
+        Args:
+            note: id or path: only this note, with what it brought about in others; empty: all.
+            limit: the newest so many events.
+        """
+        from amem_cli.editing.history import history
+
+        # By id and path: events from before the note's first change know only its path.
+        summaries = [self.index.notes.summary(path) for path in self.hidden()]
+        hidden = {key for note in summaries if note for key in (note.path, note.key)}
+        looked_at = limit if not hidden else 2 * limit
+        while True:
+            entries = history(self.index, note, limit=looked_at)
+            visible = [each for each in entries if not {each.event.note, each.event.path} & hidden]
+            # Many of the newest events may be of hidden notes.
+            if len(visible) >= limit or len(entries) < looked_at:
+                return visible[-limit:]
+            looked_at *= 4
+
+    def related(self, note: NoteSummary, *, depth: int = 1, limit: int) -> tuple[Related, ...]:
+        """Notes up to `depth` links away in either direction, each once, the nearest first."""
+        distance = {note.path: 0}
+        queue = deque([note])
+        related: list[Related] = []
+        while queue and len(related) < limit:
+            near = queue.popleft()
+            if distance[near.path] >= depth:
+                continue
+            for link in self.show(near, counts=False).links:
+                other = self.index.notes.summary(link.path)
+                if other is None or link.path in distance:
+                    continue
+                distance[link.path] = distance[near.path] + 1
+                queue.append(other)
+                related.append(Related(link, other, distance[link.path], near.path))
+        return tuple(related[:limit])
+
+    def stats(self, *, by: Span = "month") -> Stats:
+        """Counts of notes, links and pending work, growth `by` time, and what the model cost."""
+        from amem_cli.graph.stats import stats
+        from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
+        from amem_cli.models.price import price_in
+
+        settings = self.settings
+        return stats(
+            self.ports,
+            learn=settings.evolution_feedback == "on",
+            minimum_strength=MINIMUM_STRENGTHS[settings.evolution_links],
+            price=price_in(settings),
+            by=by,
+            private=self.sees_private,
+        )
+
+    def forecast(self, paths: Sequence[str]) -> Forecast | None:
+        """What the memory process of these notes will take; None if no model is asked."""
+        from amem_cli.memory.forecast import estimate
+        from amem_cli.models.open import TokenLedger
+        from amem_cli.models.ports import UnavailableModel
+        from amem_cli.models.price import price_in
+
+        process = self.process
+        model, settings = process.model, self.settings
+        if model is None or isinstance(model, UnavailableModel) or not paths:
+            return None
+        found = estimate(self.index, paths, model, trusted=process.settings.trusted)
+        cost = price_in(settings).of(found.model, found.prompt_tokens, found.answer_tokens)
+        left, limit = None, settings.llm_daily_tokens
+        if limit:
+            left = max(0, limit - TokenLedger(self.root, self.environment).used())
+        return replace(found, cost=cost, left_today=left)
+
+    def undo(self, event: str, *, cascade: bool = False, keep_edits: bool = False) -> Undone:
+        """Take back a change; see `editing.undo.undo`.
+
+        Raises:
+            NotFoundError: no event that the caller sees begins with this id, or more than one.
+            SettingsError: nothing was changed.
+        """
+        from amem_cli.editing.undo import undo
+
+        # Before the undo as well: a private note that it removes is not known afterwards.
+        hidden = set(self.hidden())
+        unseen = self._refuse_hidden_event(event)
+        try:
+            undone = undo(self.ports, event, cascade=cascade, keep_edits=keep_edits)
+        except AmemError as error:
+            # The message may name a note that the caller is not shown.
+            if _tells_of(f"{error.message} {error.hint}", unseen):
+                raise NotFoundError(
+                    "it cannot be taken back: what it changed is in a note that you are not shown",
+                    hint="Leave it to the user.",
+                ) from None
+            raise
+        # A note that came back may be one that is not shown.
+        return without(undone, hidden.union(self.hidden()))
+
+    def _refuse_hidden_event(self, prefix: str) -> set[str]:
+        """Paths to keep from the caller; refuses the event if it is of such a note."""
+        if self.sees_private:
+            return set()
+        unseen = set(self.hidden())
+        for event in self.index.events.find(prefix):
+            key = event.note or event.path
+            notes = self.index.notes.find(key) if key else []
+            if any(note.path in unseen for note in notes):
+                raise NotFoundError(f"no event {prefix!r}", hint="`amem history` shows their ids.")
+            # Nobody knows any more whether a note that is gone was private.
+            if not notes and event.path:
+                unseen.add(event.path)
+        return unseen
 
     def add(self, new: NewNote, *, unless_known: bool = False, wait: bool = True) -> Added:
         """Write a note, then describe it, link it and let older notes evolve.
@@ -77,9 +425,9 @@ class Workspace(UndoAndReview):
         self.follow_renames(unless_done=True)
         with self._claiming_work() if wait else contextlib.nullcontext():
             existing = None
-            self._connection.caller.step("writing the note")
+            self.caller_now.step("writing the note")
             # Under one lock, or two programs that add the same text at once would make two notes.
-            with self.writing(), self.ports.changes.locked():
+            with self.ports.changes.locked():
                 if unless_known:
                     existing = note_with_text(
                         self.ports, new.content, title=new.title, hidden=self.hidden()
@@ -88,7 +436,7 @@ class Workspace(UndoAndReview):
             if existing is not None:
                 is_pending = any(note.path == path for note in self.index.queue.pending())
                 return Added(self._unprocessed(path, pending=is_pending), known=True)
-            self._connection.caller.saved(path)
+            self.caller_now.saved(path)
             outcome = self.process_note(path, wait=wait, new_text=True)
         return Added(outcome, duplicates=self._duplicates(path))
 
@@ -119,13 +467,13 @@ class Workspace(UndoAndReview):
                 process = self.process
                 asking = "" if process.model is None else f", asking {process.model.name}"
                 label = f"working out keywords, tags and links{asking}"
-                with self._connection.caller.progress(label, at_once=True):
+                with self.caller_now.progress(label, at_once=True):
                     outcome = process.run(path, asked=True, only_pending=new_text)
         except NotFoundError as error:
             return self._unprocessed(path, error.message, pending=False)
         except AmemError as error:
             return self._unprocessed(path, error.message, error.hint)
-        return self.visible_outcome(outcome)
+        return without(outcome, self.hidden())
 
     def _unprocessed(self, path: str, *problems: str, pending: bool = True) -> Outcome:
         from amem_cli.memory.process import waiting_outcome
@@ -144,8 +492,6 @@ class Workspace(UndoAndReview):
         edits: FieldEdits,
         *,
         append: str | None = None,
-        category: str | None = None,
-        links: Sequence[NoteSummary] | None = None,
         revision: str = "",
         wait: bool = True,
     ) -> Updated:
@@ -153,15 +499,13 @@ class Workspace(UndoAndReview):
 
         Args:
             append: a paragraph for the end of the text, in place of a new text in the edits.
-            category: the new `category` property.
-            links: what the note's properties link to from now on; links in its text stay.
             revision: hash of the text that the edits were made for; empty for any.
 
         Raises:
             UsageError: a tag is impossible, or the text is empty.
             HeaderRefused, WriteConflict: nothing was written.
         """
-        from amem_cli.editing.edit import set_category, update, with_appended
+        from amem_cli.editing.edit import update, with_appended
 
         for attempt in range(_ATTEMPTS):
             based_on = revision
@@ -169,21 +513,14 @@ class Workspace(UndoAndReview):
                 content, now = with_appended(self.ports, note.path, append)
                 edits, based_on = replace(edits, content=content), revision or now
             try:
-                self._connection.caller.step("writing the note")
-                with self.writing():
-                    changed = update(self.ports, note, edits, text=based_on)
+                self.caller_now.step("writing the note")
+                changed = update(self.ports, note, edits, text=based_on)
                 break
             except WriteConflict:
                 if append is None or revision or attempt + 1 == _ATTEMPTS:
                     raise
-        # Not in the loop, which would append the paragraph again.
-        with self.writing():
-            if category is not None:
-                set_category(self.ports, note, category)
-            if links is not None:
-                self._set_links(note, links)
-        if changed or category is not None or links is not None:
-            self._connection.caller.saved(note.path)
+        if changed:
+            self.caller_now.saved(note.path)
         return self._updated(note, changed, wait=wait)
 
     def edit_text(
@@ -200,11 +537,10 @@ class Workspace(UndoAndReview):
         """
         from amem_cli.editing.edit import edit_text
 
-        self._connection.caller.step("writing the note")
-        with self.writing():
-            is_changed = edit_text(self.ports, note, edit, text=revision)
+        self.caller_now.step("writing the note")
+        is_changed = edit_text(self.ports, note, edit, text=revision)
         if is_changed:
-            self._connection.caller.saved(note.path)
+            self.caller_now.saved(note.path)
         return self._updated(note, ("content",) if is_changed else (), wait=wait)
 
     def _updated(self, note: NoteSummary, changed: tuple[str, ...], *, wait: bool) -> Updated:
@@ -218,24 +554,13 @@ class Workspace(UndoAndReview):
             self._duplicates(note.path) if is_new else (),
         )
 
-    def _set_links(self, note: NoteSummary, targets: Sequence[NoteSummary]) -> None:
-        paths = {target.path for target in targets}
-        present = {path for path, _ in self.index.links.outgoing(note.path)}
-        for path in sorted(present - paths):
-            former = self.index.notes.summary(path)
-            if former is not None:
-                self.unlink(note, former)
-        for target in targets:
-            if target.path not in present and target.path != note.path:
-                self.link(note, target)
-
     def note_edited(self, note: NoteSummary, *, wait: bool = True) -> Outcome:
         """Link a note anew, given as it was before a person had it open, if they changed it."""
         self.synchronise()
         now = self.index.notes.summary(note.path)
         if now is not None and now.sha == note.sha:
             return self._unprocessed(note.path, pending=False)
-        self._connection.caller.saved(note.path)
+        self.caller_now.saved(note.path)
         new_text = now is None or now.text_hash != note.text_hash
         return self.process_note(note.path, wait=wait, new_text=new_text)
 
@@ -247,14 +572,7 @@ class Workspace(UndoAndReview):
         """
         from amem_cli.editing.edit import remove
 
-        with self.writing():
-            removal = remove(self.ports, note)
-        hidden = self.hidden()
-        return replace(
-            removal,
-            unlinked=tuple(path for path in removal.unlinked if path not in hidden),
-            dangling=tuple(path for path in removal.dangling if path not in hidden),
-        )
+        return without(remove(self.ports, note), self.hidden())
 
     def move(self, note: NoteSummary, name: str, *, editor: OpenInEditor | None = None) -> Moved:
         """Give a note another name or folder; all links to it follow. See `editing.move.move`.
@@ -264,59 +582,9 @@ class Workspace(UndoAndReview):
         """
         from amem_cli.editing.move import OpenInEditor, move
 
-        with self.writing():
-            hidden = self.hidden()
-            opened = editor or OpenInEditor()
-            moved = move(self.ports, note, name, unseen=hidden, editor=opened)
-        return replace(
-            moved,
-            followed=tuple(path for path in moved.followed if path not in hidden),
-            left=tuple(line for line in moved.left if not any(path in line for path in hidden)),
-        )
-
-    def rename_tag(self, old: str, new: str) -> Retagged:
-        """Give a tag another name in all notes; see `editing.tags.rename_tag`."""
-        from amem_cli.editing.tags import rename_tag
-
-        with self.writing():
-            return rename_tag(self.ports, old, new)
-
-    def merge_tags(self, tags: Sequence[str], into: str) -> Retagged:
-        """Make several tags one in all notes; see `editing.tags.merge_tags`."""
-        from amem_cli.editing.tags import merge_tags
-
-        with self.writing():
-            return merge_tags(self.ports, tags, into)
-
-    def link(
-        self,
-        source: NoteSummary,
-        target: NoteSummary,
-        *,
-        relation: Relation | None = None,
-        reason: str = "",
-    ) -> LinkRecord | None:
-        """Link a note to another as its owner, as recorded; None if that link is there already.
-
-        What amem made or suggests becomes the owner's, as it is unless a relation or reason is
-        given.
-
-        Raises:
-            UsageError: the notes are one and the same, or the relation is unknown.
-            HeaderRefused, WriteConflict: nothing was written.
-        """
-        from amem_cli.editing.edit import link
-
-        with self.writing():
-            return link(self.ports, source, target, relation=relation, reason=reason)
-
-    def unlink(self, source: NoteSummary, target: NoteSummary) -> bool:
-        """Remove a property link, whoever made it, and amem's the other way, or reject a
-        suggestion; False if there is none."""
-        from amem_cli.editing.edit import unlink
-
-        with self.writing():
-            return unlink(self.ports, source, target)
+        hidden, opened = self.hidden(), editor or OpenInEditor()
+        moved = move(self.ports, note, name, unseen=hidden, editor=opened)
+        return without(moved, hidden)
 
     @contextlib.contextmanager
     def evolving(
@@ -349,6 +617,6 @@ class Workspace(UndoAndReview):
         with self.model_at_work():
             process = replace(self.process, again=again)
             batch = EvolveBatch(process, paths, asked, settled, dry_run, rest=rest)
-            caller, count = self._connection.caller, len(paths)
+            caller, count = self.caller_now, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch

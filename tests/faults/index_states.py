@@ -26,7 +26,9 @@ def rebuilt_dump(root: Path, encoder: Encoder | None = None) -> object:
     with tempfile.TemporaryDirectory() as folder:
         index = MemoryIndex(Path(folder) / "rebuilt.db")
         try:
-            ports = Workspace(root)._connection.ports_with(index)
+            workspace = Workspace(root)
+            workspace._connection.index = index
+            ports = workspace.ports
             synchronise(ports)
             if encoder is not None:
                 embed_missing(ports, encoder)
