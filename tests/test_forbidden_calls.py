@@ -72,7 +72,6 @@ MAY_WRITE = {
     "index/connection.py": "a temporary index where the vault's cannot be written",
     "index/file.py": "the index, which can always be made again",
     "journal/files.py": "appends to this machine's journal",
-    "doctor/folders.py": "removes leftovers if the user says so",
     "models/llama_cpp_worker.py": "sends the noise of native code to the null device",
     "exchange/source_records.py": "a temporary copy of another program's database",
     "models/encoder_files.py": "what is known of an export, in the user's cache",

@@ -58,7 +58,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "os.fchmod os.fchown os.getxattr os.listxattr os.setxattr",
         "a file has what its folder gives it",
     ),
-    "system/inotify.py": ("/proc os.readlink", "no limits to report"),
+    "system/inotify.py": ("/proc", "no limits to report"),
     "system/leases.py": (
         "/proc/self/mountinfo fcntl os.major os.minor signal.SIGURG",
         "nobody is waited for",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from amem_cli.errors import AmemError, Problem
 from amem_cli.index.records import Progress
 
 Fix = Callable[[], str]
+# The findings of one aspect of a vault.
+Check = Callable[[], Iterable["Finding"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,8 @@ class Finding:
         hint: what to do about it; once fixed, what was done.
         line: 1-based line, 0 if it concerns the whole file.
         severity: a `notice` is worth knowing, but leaves the vault healthy.
-        fix: repairs it and returns one line about what it did; None if that is not safe. Raises
-            AmemError or OSError if it cannot.
-        check: name of the check; if empty, the name of the `Check` that found it.
+        fix: repairs it and returns one line about what it did; None if that is not safe.
+        check: name of the check; if empty, the name under which `examine` ran it.
     """
 
     path: str
@@ -37,38 +38,25 @@ class Finding:
     check: str = ""
 
 
-class Check(NamedTuple):
-    """A named check of one aspect of a vault or of the machine."""
-
-    name: str
-    run: Callable[[], Iterable[Finding]]
-
-
-def from_problem(problem: Problem, *, hint: str = "") -> Finding:
+def from_problem(problem: Problem, hint: str = "") -> Finding:
     """A finding for a problem; `hint` is used if the problem has none."""
     return Finding(problem.path, problem.message, problem.hint or hint, problem.line)
 
 
-def from_error(error: AmemError, *, hint: str = "") -> Finding:
-    """A finding for what concerns no file; `hint` is used if the error has none."""
-    return Finding("", error.message, error.hint or hint)
-
-
-def examine(checks: Sequence[Check], *, progress: Progress | None = None) -> list[Finding]:
-    """Run the checks in order; one that fails becomes a finding itself."""
+def examine(
+    checks: Sequence[tuple[str, Check]], *, progress: Progress | None = None
+) -> list[Finding]:
+    """Run named checks in order; one that fails becomes a finding itself."""
     findings: list[Finding] = []
-    for done, check in enumerate(checks, 1):
+    for done, (name, check) in enumerate(checks, 1):
         try:
-            findings.extend(
-                replace(found, check=found.check or check.name) for found in check.run()
-            )
+            findings.extend(replace(found, check=found.check or name) for found in check())
         # A vault may be broken in unexpected ways; that must not stop the other checks.
         except Exception as error:
-            hint = "Fix the other findings first, then run `amem doctor` again."
-            if isinstance(error, AmemError):
-                hint = error.hint
+            usual = "Fix the other findings first, then run `amem doctor` again."
+            hint = error.hint if isinstance(error, AmemError) else usual
             message = f"the check could not be made: {_reason(error)}"
-            findings.append(Finding("", message, hint, check=check.name))
+            findings.append(Finding("", message, hint, check=name))
         if progress is not None:
             progress(done, len(checks))
     return findings
@@ -93,8 +81,4 @@ def _fixed(finding: Finding, fix: Fix) -> Finding:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, AmemError):
-        return error.message
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return f"{type(error).__name__}: {error}"
+    return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 
 from amem_cli.editing.renames import note_of_link, update_renamed_links
 from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
-from amem_cli.index.hand_edits import hand_edits, record_hand_edits
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change
 from amem_cli.journal.provenance import provenance
-from amem_cli.language.dates import created_text, moment_in, new_id, parse_moment
+from amem_cli.language.dates import new_id, parse_moment
 from amem_cli.markdown.links import parse_link
-from amem_cli.notes.creation_date import FirstCommit, creation_date
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import PropertyNames, parse_note
-from amem_cli.vault.file_state import FileContent
 
 # Opens the vault for a repair, with its index up to date.
 OpenPorts = Callable[[], VaultPorts]
@@ -66,33 +62,6 @@ def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
     return after
 
 
-def made_before(
-    created: str, content: FileContent, names: PropertyNames, first_commit: FirstCommit
-) -> datetime | None:
-    """When a note was made, if that was on an earlier day than it says."""
-    saved = datetime.fromtimestamp(content.state.mtime_ns / 1e9).astimezone()
-    path, said = content.state.path, moment_in(created)
-    made = creation_date(path, content.raw, saved, first_commit, besides=names.created)
-    return made if made and said and made.date() < said.date() else None
-
-
-def date_back(open_ports: OpenPorts, path: str, created: str) -> str:
-    """Set a note's `created` to when it was made."""
-    ports = open_ports()
-    with ports.changes.locked():
-        content = ports.vault.read(path)
-        draft = NoteDraft(ports, content)
-        made = made_before(created, content, ports.names, ports.first_commit)
-        if draft.note.created != created or made is None:
-            raise SettingsError("the note has changed meanwhile", hint=_AGAIN)
-        reason = f"{created[:10]} was the day of its file"
-        event = new_event(ports, "edit", by="person", reason=reason)
-        draft.change({"created": created_text(made)}, event)
-        ports.changes.apply(draft.write(), draft.events)
-        refresh(ports, [path])
-    return f"{path} was made on {made.date()}; nothing else in it changed."
-
-
 def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
     """Have amem's link follow its note, which is at `now`."""
     ports = open_ports()
@@ -122,16 +91,3 @@ def remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [path])
     return f"Removed {text} from the links of {path}."
-
-
-def record_edit(open_ports: OpenPorts, path: str) -> str:
-    """Record in the journal what a person changed of the machine's values."""
-    # Opening the vault updates the index, which may have recorded it already.
-    ports = open_ports()
-    with ports.changes.locked():
-        record_hand_edits(ports, [path])
-        refresh(ports, [path])
-    note = parse_note(path, ports.vault.read(path).raw, ports.names)
-    if hand_edits(ports, note):
-        raise SettingsError("the note has changed meanwhile", hint=_AGAIN)
-    return f"Recorded your edit in the journal; {path} is unchanged."

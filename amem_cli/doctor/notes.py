@@ -1,26 +1,22 @@
-"""Checks all notes: unreadable files, conflicts, headers, names, ids, dates, links."""
+"""Checks all notes: unreadable files, conflicts, headers, names, ids, links."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from amem_cli.doctor.finding import Finding, from_problem
-from amem_cli.doctor.note_fixes import OpenPorts, date_back, made_before, record_edit
-from amem_cli.doctor.one_note import NoteChecks, PlacedFinding, property_line, similar_notes
+from amem_cli.doctor.note_fixes import OpenPorts
+from amem_cli.doctor.one_note import NoteChecks, PlacedFinding, similar_notes
 from amem_cli.errors import AmemError, Problem
-from amem_cli.index.hand_edits import hand_edits
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.journal.provenance import created_by_machine
-from amem_cli.notes.creation_date import FirstCommit
 from amem_cli.notes.names import conflict_copy, is_linkable
-from amem_cli.notes.note import body_place, parse_note
+from amem_cli.notes.note import body_place
 from amem_cli.system.names import folded, is_for_windows
 from amem_cli.vault.file_state import FileContent
 
 # The order in which findings of notes are shown and fixed.
-ORDER = ("files", "conflicts", "names", "headers", "ids", "dates", "links", "journal")
+ORDER = ("files", "conflicts", "names", "headers", "ids", "links")
 _LINK_MESSAGE = "symbolic link"
 # How the scan of a vault begins its message about a folder.
 UNREAD = "cannot be read"
@@ -50,7 +46,6 @@ def look_at_notes(
     ports: VaultPorts,
     open_ports: OpenPorts,
     holds: Callable[[str], bool],
-    first_commit: FirstCommit,
     *,
     complete: bool,
 ) -> NotesLook:
@@ -78,7 +73,9 @@ def look_at_notes(
             continue
         looked.paths.append(state.path)
         placed += _of_one(checks, content)
-        found += _of_file(ports, open_ports, content, first_commit)
+        if content.cut:
+            message = "is larger than 2 MiB; only its beginning is searchable, and it is not edited"
+            found.append(Finding(state.path, message, "Split the note.", check="headers"))
     looked.complete &= not any(each.message.startswith(UNREAD) for each in problems)
     looked.unread = {problem.path for problem in problems}
     found += [*_problems(problems), *_names(looked.paths)]
@@ -135,7 +132,7 @@ def _problems(problems: list[Problem]) -> Iterator[Finding]:
         else:
             unread = problem.message.startswith(("cannot read", UNREAD))
             hint = "Check its permissions, and the disk." if unread else "Move it elsewhere."
-            yield replace(from_problem(problem, hint=hint), check="files")
+            yield replace(from_problem(problem, hint), check="files")
 
 
 def _names(paths: Collection[str]) -> Iterator[Finding]:
@@ -156,35 +153,3 @@ def _names(paths: Collection[str]) -> Iterator[Finding]:
             message = "has a name that Windows does not allow"
             hint = "Rename it if the vault will ever be opened there."
             yield Finding(path, message, hint, severity="notice", check="names")
-
-
-def _of_file(
-    ports: VaultPorts, open_ports: OpenPorts, content: FileContent, first_commit: FirstCommit
-) -> Iterator[Finding]:
-    """A file that is too large, a `created` that amem took from the time of a copied file, and
-    values of amem's that a person removed while nobody looked."""
-    path, names = content.state.path, ports.names
-    if content.cut:
-        message = "is larger than 2 MiB; only its beginning is searchable, and it is never edited"
-        yield Finding(path, message, "Split the note.", check="headers")
-    note = parse_note(path, content.raw, names)
-    events, created = ports.index.events.read(note.id or path), note.created
-    if created and created_by_machine(events) == created:
-        made = made_before(created, content, names, first_commit)
-        if made is not None:
-            message = f"amem wrote {names.created}: {created[:10]}, the day of its file"
-            hint = f"It was made on {made.date()}, by its properties, its name or git."
-            fix = partial(date_back, open_ports, path, created)
-            line = property_line(content.raw, names.created)
-            yield Finding(path, message, hint, line, fix=fix, check="dates")
-    if changes := hand_edits(ports, note):
-        missing = [
-            f"{each.field} {', '.join(each.before)}"
-            if each.field != "context"
-            else "context another sentence"
-            for each in changes
-        ]
-        message = f"lacks what amem wrote according to the journal: {'; '.join(missing)}"
-        hint = "If you removed it, that is fine; `amem doctor --fix` records your edit."
-        fix = partial(record_edit, open_ports, path)
-        yield Finding(path, message, hint, fix=fix, check="journal")

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import apsw
-
 from amem_cli.errors import IndexFault, Problem
-from amem_cli.index.file import Unusable, copy_index, open_index
+from amem_cli.index.file import copy_index
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import check_index, synchronise
 from amem_cli.system.names import folded
@@ -52,17 +49,14 @@ class VaultFiles:
     """Everything in a vault, notes or not.
 
     Attributes:
-        folders: how many there are, hidden ones included.
         temporary: vault-relative paths of the temporary files that amem's writes left behind.
     """
 
     def __init__(self, root: Path) -> None:
-        self.folders = 0
         self.temporary: list[str] = []
         self._by_name: dict[str, list[str]] = defaultdict(list)
         # Links are not followed, folders that cannot be entered are skipped.
         for folder, folders, names in os.walk(root):
-            self.folders += 1
             for name in (*folders, *names):
                 path = (Path(folder) / name).relative_to(root).as_posix()
                 # Names that are not UTF-8 could not be printed.
@@ -115,46 +109,22 @@ def look_at_index(
         open_ports: the vault over an index in a temporary folder.
     """
     folder = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="amem-doctor-")))
-    fault, differences = "", list[str]()
-    ports = None
-    try:
-        if index is not None:
-            ports = open_ports(_copied(index, folder), folder)
+    fault, differences = "there is no index", list[str]()
+    if index is not None and index.exists():
+        replaced: list[str] = []
+        try:
+            copy = copy_index(index, folder)
+            if not copy.exists() or not copy.stat().st_size:
+                raise IndexFault("cannot be read, or is empty")
+            ports = open_ports(MemoryIndex(copy, notify=replaced.append), folder)
             differences = check_index(ports)
-    except IndexFault as error:
-        fault = error.message
-    if ports is None or fault or not is_behind(differences):
-        if ports is not None:
-            ports.index.close()
+            # The copy of a file that is no index was replaced by an empty one.
+            fault = " ".join(replaced)
+        except IndexFault as error:
+            fault = error.message
+        except OSError as error:
+            fault = f"cannot be copied: {error.strerror}"
+    if fault or not is_behind(differences):
         ports = open_ports(MemoryIndex(folder / "fresh.db"), folder)
     synchronise(ports, recording=False)
     return IndexLook(ports, fault, differences)
-
-
-def _copied(index: Path, folder: Path) -> MemoryIndex:
-    try:
-        if not stat.S_ISREG(index.lstat().st_mode):
-            raise IndexFault("is not a regular file")
-        copy = copy_index(index, folder)
-    except FileNotFoundError:
-        raise IndexFault("there is no index") from None
-    except OSError as error:
-        raise IndexFault(f"cannot be copied: {error.strerror}") from None
-    _check_usable(copy)
-    return MemoryIndex(copy)
-
-
-def _check_usable(copy: Path) -> None:
-    if not copy.exists():
-        raise IndexFault("cannot be read")
-    if copy.stat().st_size == 0:
-        raise IndexFault("is empty")
-    try:
-        db, _ = open_index(copy)
-        with contextlib.closing(db):
-            # Unlike integrity_check it skips comparing indexes with tables, which is slow.
-            verdict = db.pragma("quick_check")
-    except (Unusable, OSError, apsw.Error) as error:
-        raise IndexFault(f"cannot be used: {error}") from None
-    if verdict != "ok":
-        raise IndexFault(f"is damaged: {str(verdict).splitlines()[0]}")

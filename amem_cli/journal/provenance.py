@@ -129,21 +129,6 @@ def effective_events(events: Iterable[Event]) -> list[Event]:
     return [event for event in events if event.id not in void]
 
 
-def created_by_machine(events: Iterable[Event]) -> str:
-    """The `created` that amem gave a note that it did not make; empty if it is a person's now.
-
-    Args:
-        events: of the note, oldest first.
-    """
-    given = ""
-    for event in effective_events(events):
-        for change in event.changes:
-            if change.field == "created":
-                is_given = event.kind not in ("add", "undo") and not change.before
-                given = str(change.after) if is_given else ""
-    return given
-
-
 def gives_identity(change: Change) -> bool:
     """Whether a change gave a note its id or its date: these stay, whatever is taken back."""
     return change.field == "id" or (change.field == "created" and not change.before)

@@ -38,7 +38,6 @@ def creation_date(
     first_commit: FirstCommit,
     *,
     given: str = "",
-    besides: str = "",
 ) -> datetime | None:
     """When a note was made; None if only the time of its file is known.
 
@@ -47,24 +46,23 @@ def creation_date(
     Args:
         saved: the file's time, with its time zone.
         given: what the property for it says, under whatever name the vault has it.
-        besides: a property that does not count.
 
     Returns:
         A moment by the clock of `saved`, without offset.
     """
-    moment = date_in_note(path, raw, given, besides=besides)
+    moment = date_in_note(path, raw, given)
     if moment is None and (commit := first_commit(path)) is not None:
         # Files older than their repository were saved before they were committed.
         moment = min(commit, saved)
     return None if moment is None else local_moment(moment, saved.tzinfo)
 
 
-def date_in_note(path: str, raw: bytes, given: str, *, besides: str = "") -> datetime | None:
+def date_in_note(path: str, raw: bytes, given: str) -> datetime | None:
     """When a note was made, as far as it says so itself; see `creation_date`."""
-    return date_in_text(given) or date_in_header(raw, besides=besides) or date_in_name(path)
+    return date_in_text(given) or date_in_header(raw) or date_in_name(path)
 
 
-def date_in_header(raw: bytes, *, besides: str = "") -> datetime | None:
+def date_in_header(raw: bytes) -> datetime | None:
     """When a note was made, by the property of its header that usually says so."""
     try:
         fences = find_fences(raw)
@@ -73,8 +71,7 @@ def date_in_header(raw: bytes, *, besides: str = "") -> datetime | None:
         header = read_header(raw, fences)
     except HeaderRefused:
         return None
-    entries = (entry for entry in header.entries if entry.name != besides)
-    by_name = {_SEPARATORS.sub("", entry.name.casefold()): entry for entry in entries}
+    by_name = {_SEPARATORS.sub("", entry.name.casefold()): entry for entry in header.entries}
     for name in _NAMES:
         if name in by_name:
             moment = date_in_text(header.text_of(by_name[name].value) or "")

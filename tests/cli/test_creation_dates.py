@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from dataclasses import replace
@@ -156,38 +155,3 @@ def test_a_shallow_clone_tells_nothing_of_its_first_commit(
     amem.environment["AMEM_VAULT"] = str(tmp_path / "c")
     assert amem("update", "Otters", "--tag", "sea", "--no-llm").code == 0
     assert "created:" not in (tmp_path / "c/Otters.md").read_text()
-
-
-def test_dates_that_amem_took_from_the_file_are_mended_and_can_be_taken_back(
-    amem: Program, notes: Path
-) -> None:
-    (notes / ".git").rename(notes / "hidden")
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(notes)
-    wrong = "created: 2026-05-01T01:46:40\n"
-    assert amem("update", "Otters", "--tag", "sea", "--no-llm").code == 0
-    # As it was written when the file's time counted.
-    note, marked = notes / "Otters.md", 'id: "20260501014640"\n'
-    note.write_text(note.read_text().replace(marked, marked + wrong))
-    (file,) = (notes / ".amem/journal").glob("*.jsonl")
-    events = [json.loads(line) for line in file.read_text().splitlines()]
-    given = {"field": "created", "before": "", "after": "2026-05-01T01:46:40"}
-    events[-1]["changes"].insert(0, given)
-    file.write_text("".join(f"{json.dumps(event)}\n" for event in events))
-    mine = write_note(notes, "Mine.md", f"---\nid: a1\ndate: 2024-01-01\n{wrong}---\nKelp.\n")
-    (notes / "hidden").rename(notes / ".git")
-    assert amem("index", "--rebuild").code == 0
-
-    looked = amem("doctor").out
-    assert "Otters.md:3" in looked and "2025-05-04" in looked and "Mine" not in looked
-    before = note.read_text()
-    assert "✓ Otters.md:3" in amem("doctor", "--fix").out
-    assert note.read_text() == before.replace(wrong, MADE["Otters.md"])
-    assert wrong in mine.read_text()
-    shown = amem("history", "Otters")
-    assert "created  - 2026-05-01T01:46:40" in shown.out
-    event = shown.out.split("changed its created")[1].split()[0]
-    assert amem("undo", event).code == 0
-    assert note.read_text() == before
-    # What a person put back is the person's.
-    assert "Otters" not in amem("doctor").out

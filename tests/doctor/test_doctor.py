@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.doctor.finding import Check, Finding, apply_fixes, examine, is_healthy
+from amem_cli.doctor.finding import Finding, apply_fixes, examine, is_healthy
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.draft import new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -58,7 +58,7 @@ def test_a_check_that_fails_is_a_finding_and_stops_no_other() -> None:
     def fails() -> list[Finding]:
         raise RuntimeError("boom")
 
-    found = examine([Check("one", fails), Check("two", lambda: [Finding("a.md", "is odd")])])
+    found = examine([("one", fails), ("two", lambda: [Finding("a.md", "is odd")])])
     assert [(each.check, each.path) for each in found] == [("one", ""), ("two", "a.md")]
     assert "RuntimeError: boom" in found[0].message
 

@@ -14,7 +14,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.journal.events import Event
-from tests.checkups import fix, look, machine_writes, whole_tree
+from tests.checkups import fix, look, whole_tree
 from tests.vaults import open_vault, tree_hashes, write_note
 
 
@@ -110,23 +110,14 @@ def test_what_cut_writes_left_is_put_away(ports: VaultPorts, root: Path) -> None
         os.utime(root / path, (0, 0))
     (root / "notes/.amem-00dd.tmp").write_text("being written")
     (state / "intents/1.unreadable").write_text("?")
-    (state / "index.db.unusable-1").write_text("?")
     found = {each.path: each for each in look(root, "leftovers")}
-    assert set(found) == {
-        *left,
-        "notes/.amem-00dd.tmp",
-        ".amem/intents/1.unreadable",
-        ".amem/index.db.unusable-1",
-    }
+    assert set(found) == {*left, "notes/.amem-00dd.tmp", ".amem/intents/1.unreadable"}
     assert found["notes/.amem-00dd.tmp"].severity == "notice"
-    assert found[".amem/index.db.unusable-1"].severity == "notice"
-    mended = fix(root, "leftovers")
-    assert "Moved to .trash/recovered-00aa.tmp.md." in {each.hint for each in mended}
-    done = {each.path: each.fixed for each in mended}
-    assert done == {path: path in (*left, ".amem/index.db.unusable-1") for path in found}
-    kept = sorted(path.read_text() for path in (root / ".trash").iterdir())
-    assert kept == ["somebody's text"] * 2
-    assert all(each.fix is None for each in look(root))
+    done = {each.path: each.fixed for each in fix(root, "leftovers")}
+    # Of amem's own files nothing is thrown away, nor taken for a note.
+    assert done == {path: path in (left[0], left[2]) for path in found}
+    kept = [path.read_text() for path in (root / ".trash").iterdir()]
+    assert kept == ["somebody's text"]
 
 
 def test_a_change_that_was_cut_off_is_finished(ports: VaultPorts, root: Path) -> None:
@@ -208,43 +199,6 @@ def test_two_events_of_one_id_are_told_only_if_they_differ(ports: VaultPorts, ro
     synchronise(ports)
     (found,) = look(root, "journal")
     assert line["id"] in found.message
-
-
-def test_events_of_lost_notes_are_told_once_and_leave_the_vault_healthy(
-    ports: VaultPorts, root: Path
-) -> None:
-    for name in ("One", "Two"):
-        path = add(ports, NewNote(f"Text of {name}.", title=name))
-        (root / path).unlink()
-    synchronise(ports)
-    (found,) = look(root)
-    assert (found.check, found.severity) == ("journal", "notice")
-    assert "2 events" in found.message
-    assert is_healthy([found])
-
-
-def test_what_a_person_took_from_the_machine_is_recorded_as_theirs(
-    ports: VaultPorts, root: Path
-) -> None:
-    machine_writes(ports, "notes/Dough.md", keywords=["butter", "lamination"])
-    note = root / "notes/Dough.md"
-    note.write_text(note.read_text().replace("  - butter\n", ""))
-    # An index made after the edit cannot know what was there before it.
-    ports.index.close()
-    for part in root.glob(".amem/index.db*"):
-        part.unlink()
-    fresh = open_vault(root)
-    synchronise(fresh)
-    fresh.index.close()
-    before = tree_hashes(root)
-    (found,) = look(root)
-    assert (found.check, found.path) == ("journal", "notes/Dough.md")
-    assert "keywords butter" in found.message
-    (done,) = fix(root)
-    assert done.fixed
-    assert tree_hashes(root) == before
-    assert look(root) == []
-    assert any('"kind": "release"' in path.read_text() for path in root.glob(".amem/journal/*"))
 
 
 def test_an_event_needs_no_path_to_be_read(ports: VaultPorts, root: Path) -> None:

@@ -79,12 +79,10 @@ def test_a_journal_that_git_ignores_is_told_and_leaves_the_vault_healthy(root: P
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a file system that takes any bytes")
-def test_a_vault_whose_path_is_not_utf8_is_read_and_told(root: Path) -> None:
+def test_a_vault_whose_path_is_not_utf8_is_read(root: Path) -> None:
     odd = root.rename(root.with_name(os.fsdecode(b"v\xff")))
     ports = open_vault(odd)
     synchronise(ports)
     assert ports.index.notes.count() == 1
     ports.index.close()
-    (found,) = look(odd)
-    assert (found.check, found.severity) == ("place", "problem")
-    assert "v\\udcff" in found.message
+    assert look(odd) == []

@@ -1,0 +1,150 @@
+"""Checks the models that the settings name.
+
+A model on this machine is tried with a fixed text. Nothing is sent to a server, nor of the vault.
+"""
+
+from __future__ import annotations
+
+import socket
+import urllib.request
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from amem_cli.doctor.finding import Finding
+from amem_cli.doctor.settings import UsableSettings
+from amem_cli.errors import AmemError, EncoderError
+from amem_cli.models.open import open_model, server_url
+from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.settings import Settings
+
+if TYPE_CHECKING:
+    from amem_cli.index.vectors import IndexVectors
+
+SERVER_SECONDS = 2.0
+_TRIAL_TEXT = "Is the sky blue?"
+_TRIAL_SECONDS = 20.0
+
+
+def encoder_findings(
+    model: str, vectors: IndexVectors, environment: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Whether the encoder is here, whole and safe, runs, and has made the index's vectors.
+
+    It is only run if it was prepared before: to prepare it takes time, and writes.
+    """
+    from amem_cli.models.encoder_files import EncoderMissing, find_encoder, model_fingerprint
+    from amem_cli.models.prepared import PreparedEncoder, encoder_cache
+
+    def refuse(*_: object, **__: object) -> None:
+        raise EncoderError(
+            f"the prepared copy of the encoder {model} cannot be run",
+            hint="The next search prepares it again.",
+        )
+
+    chosen = None
+    try:
+        cache = encoder_cache(environment)
+        encoder = PreparedEncoder(model, cache=cache, preparation=refuse)
+        if encoder.is_prepared:
+            chosen = encoder.model_id
+            encoder.encode([_TRIAL_TEXT])
+        else:
+            model_fingerprint(find_encoder(model))
+    except EncoderMissing as error:
+        hint = (
+            f"To download it when it is next used: amem config set encoder.model {model};"
+            " or choose another: amem model list."
+        )
+        yield Finding("", error.message, hint)
+    except EncoderError as error:
+        yield Finding("", error.message, error.hint)
+    former = vectors.encoder()
+    if former is None or chosen == former:
+        return
+    total = vectors.count_passages()
+    done = 0 if chosen is None else total - vectors.count_to_embed(chosen)
+    yield Finding(
+        "",
+        f"{done} of {total} passages have vectors of the encoder {model};"
+        f" {former.partition('@')[0]} answers until all have one",
+        "`amem index` makes the rest, and so does a running watcher.",
+        severity="notice",
+    )
+
+
+def languages_finding(languages: Mapping[str, float], settings: Settings) -> Iterator[Finding]:
+    """Whether another encoder fits the notes' languages better; shares as `language_shares`."""
+    from amem_cli.workspace.languages import encoder_proposal
+
+    proposed = encoder_proposal(languages, settings)
+    if proposed is not None:
+        yield Finding("", proposed.message, proposed.hint, severity="notice")
+
+
+def language_model_findings(
+    usable: UsableSettings, root: Path, environment: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Whether the language model exists, may be used, and its server can be reached."""
+    settings = usable.settings
+    try:
+        model = open_model(settings, root, usable.origin, environment)
+        if model is not None and settings.llm_backend == "llama.cpp":
+            _check_model_file(settings)
+            _try_model(model)
+            return
+    except AmemError as error:
+        # A server that the user of this machine did not choose is not contacted either.
+        yield Finding("", error.message, error.hint)
+        return
+    if model is None:
+        return
+    # Opening it has only checked the user's consent, and that a command's program is there; no
+    # server was contacted and no program run.
+    model.close()
+    if settings.llm_backend == "command":
+        return
+    url = server_url(settings, environment)
+    fault = _unreachable(url)
+    if fault:
+        hint = "Start the server, or choose another model: amem model use."
+        yield Finding("", f"the server {url} cannot be reached: {fault}", hint)
+
+
+def _check_model_file(settings: Settings) -> None:
+    """Raise `ModelError` if the file, or the library that runs it, is missing or of no use."""
+    from amem_cli.models.llama_cpp import bundled_model, check_library, check_model_file
+
+    check_library()
+    check_model_file(
+        Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
+    )
+
+
+def _try_model(model: LanguageModel) -> None:
+    """Raise `ModelError` if the model on this machine gives no answer."""
+    word = {"type": "string", "enum": ["yes"]}
+    schema = {"type": "object", "properties": {"answer": word}}
+    request = ModelRequest("Answer the question.", _TRIAL_TEXT, schema, 16, _TRIAL_SECONDS)
+    try:
+        model.answer(request)
+    finally:
+        model.close()
+
+
+def _unreachable(url: str) -> str:
+    """Why no connection can be made; empty if one can."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    is_local = host in ("localhost", "::1") or host.startswith("127.")
+    if urllib.request.getproxies() and not is_local:
+        return ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((host, port), timeout=SERVER_SECONDS).close()
+    except TimeoutError:
+        return f"no answer within {SERVER_SECONDS:.0f} s"
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
