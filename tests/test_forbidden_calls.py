@@ -65,7 +65,6 @@ MAY_WRITE = {
     "models/common_part.py": "what an encoder's vectors have in common, in the user's cache",
     "models/onnx_file.py": "a graph and its weights in the place that the preparation names",
     "watch/watcher.py": "which machines watch a vault, in .amem/devices",
-    "exchange/export_notes.py": "the folder that the user named for an export",
     "models/command.py": "the temporary folder that a command works in",
     "models/download.py": "a model that is being fetched, in the user's data folder",
     "git/repository.py": "the message of a commit, in a temporary folder",

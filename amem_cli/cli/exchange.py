@@ -219,8 +219,8 @@ def export(
 ) -> None:
     """Export notes as JSON Lines or as plain markdown with ordinary links.
 
-    `amem import` reads the JSON Lines again; with --json they are one list. In a folder, only files
-    of an earlier export are replaced.
+    `amem import` reads the JSON Lines again; with --json they are one list. A folder has to be new,
+    or empty but for hidden files.
 
     Examples:
 
@@ -271,18 +271,18 @@ def _export_lines(
 def _export_markdown(
     session: Session, workspace: Workspace, output: Path | None, taken: Selection
 ) -> None:
-    from amem_cli.exchange.export_notes import ExportFolder, MarkdownExport
+    from amem_cli.exchange.export_notes import MarkdownExport, new_folder
 
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
-    export = MarkdownExport(workspace.ports, taken, ExportFolder(output, vault=workspace.root))
+    export = MarkdownExport(workspace.ports, taken, new_folder(output, vault=workspace.root))
     with session.output.progress("exporting") as progress:
         export.run(progress)
     report_left_out(session, taken.left_out)
-    names = "written", "unchanged", "removed", "kept", "files"
     document = {
         "output": str(output),
-        **{name: getattr(export, name) for name in names},
+        "written": export.written,
+        "files": export.files,
         "broken_links": export.broken,
         "cut_links": taken.cut_links,
         "names_private": [
@@ -290,13 +290,7 @@ def _export_markdown(
         ],
     }
     _report_references(session, taken)
-    session.output.result(
-        document,
-        f"{len(export.written)} written, {export.unchanged} unchanged,"
-        f" {len(export.removed)} removed in {output}",
-    )
-    if export.kept:
-        raise typer.Exit(1)
+    session.output.result(document, f"{len(export.written)} written in {output}")
 
 
 def _report_references(session: Session, taken: Selection) -> None:

@@ -1,28 +1,18 @@
 """Exports notes as records, or as plain markdown in which wikilinks are ordinary links.
 
-Keeps private notes, and links to notes that are not exported, out of the export. The folder of a
-markdown export remembers what exports wrote, and nothing else in it is replaced.
+Keeps private notes, and links to notes that are not exported, out of the export.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from posixpath import dirname, relpath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from amem_cli.errors import (
-    AmemError,
-    HeaderRefused,
-    Problem,
-    SettingsError,
-    UsageError,
-    WriteConflict,
-)
+from amem_cli.errors import HeaderRefused, Problem, SettingsError, UsageError
 from amem_cli.exchange.places import SourceNames
-from amem_cli.exchange.source import SourceFolder, sha_of
+from amem_cli.exchange.source import SourceFolder
 from amem_cli.graph.graph import of_link
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
@@ -39,9 +29,8 @@ from amem_cli.markdown.links import (
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import RememberedNames, resolve
 from amem_cli.notes.note import Note, body_bytes, parse_note
-from amem_cli.system.names import folded
 from amem_cli.vault.folder import VaultFolder
-from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
+from amem_cli.vault.safe_write import write_failure
 
 if TYPE_CHECKING:
     from amem_cli.search.search import Filters
@@ -136,46 +125,35 @@ class MarkdownExport:
 
     Links of the `links` property go under a heading at the end, with their meaning.
 
+    Args:
+        folder: as `new_folder` gives it.
+
     Attributes:
-        written, removed: files of the folder; others are `unchanged`.
-        kept: files of others at the path of a note; they are not replaced.
+        written: paths of the notes.
         files: other files, such as pictures, that were copied.
         broken: how many links lead to nothing; they are unchanged.
     """
 
-    def __init__(self, ports: VaultPorts, selection: Selection, folder: ExportFolder) -> None:
+    def __init__(self, ports: VaultPorts, selection: Selection, folder: VaultFolder) -> None:
         self._ports = ports
         self._folder = folder
         self.selection = selection
         self._notes = {note.path: note for note in selection.notes}
         self._names = selection.names
-        self._others = SourceNames((), folder.vault.other_paths, relative_first=True)
+        self._vault = SourceFolder(ports.vault.root)
+        self._others = SourceNames((), self._vault.other_paths, relative_first=True)
         self._records = ports.index.link_history.records()
         self._copied: set[str] = set()
         self.written: list[str] = []
-        self.unchanged = 0
-        self.removed: tuple[str, ...] = ()
-        self.kept: list[str] = []
         self.files: list[str] = []
         self.broken = 0
 
     def run(self, progress: Progress | None = None) -> None:
-        """Write all notes, and remove the files of those that are gone."""
-        notes = self.selection.notes
-        try:
-            for done, note in enumerate(notes, 1):
-                self._write(note)
-                if progress is not None:
-                    progress(done, len(notes))
-        except BaseException:
-            # Otherwise the next export would take these files for somebody else's.
-            self._folder.remember()
-            raise
-        self.removed, edited = self._folder.finish()
-        for path in sorted(set(edited).difference(self.kept)):
-            self.kept.append(path)
-            message = "is no longer exported, but was changed in the folder and stays"
-            self.selection.report(path, message)
+        """Write all notes."""
+        for done, note in enumerate(self.selection.notes, 1):
+            self._write(note)
+            if progress is not None:
+                progress(done, len(self.selection.notes))
 
     def _write(self, summary: NoteSummary) -> None:
         path = summary.path
@@ -198,18 +176,18 @@ class MarkdownExport:
         else:
             plain = rewrite_links(text, lambda link, _: self._plain(link, path))
             raw = header + (plain + self._related(note, text)).encode("utf-8")
-        done = self._put(path, raw)
-        if done == "written":
-            self.written.append(path)
-        self.unchanged += done == "unchanged"
+        self._put(path, raw, self.written)
 
-    def _put(self, path: str, content: bytes) -> Written:
-        done = self._folder.put(path, content)
-        if done == "kept":
-            self.kept.append(path)
-            message = "is somebody else's file in the folder and was not replaced"
-            self.selection.report(path, message)
-        return done
+    def _put(self, path: str, content: bytes, done: list[str]) -> None:
+        try:
+            self._folder.write(path, content, expected=None)
+        except FileExistsError:
+            # The disk takes names that differ in case alone for one.
+            self.selection.report(path, "has the place of another file and is not exported")
+        except OSError as error:
+            raise write_failure(path, error) from None
+        else:
+            done.append(path)
 
     def _header_cut(self, note: Note, raw: bytes) -> bytes:
         """The note without entries of `links` that lead to notes left out."""
@@ -261,12 +239,12 @@ class MarkdownExport:
         if path in self._copied:
             return
         self._copied.add(path)
-        content = self._folder.vault.read(path)
+        content = self._vault.read(path)
         if content is None:
             message = "cannot be read, or is larger than 50 MiB, and is not exported"
             self.selection.report(path, message)
-        elif self._put(path, content) != "kept":
-            self.files.append(path)
+        else:
+            self._put(path, content, self.files)
 
     def _related(self, note: Note, text: str) -> str:
         """A list of the property links that the text does not have."""
@@ -310,111 +288,27 @@ def _why(record: LinkRecord | None) -> str:
     return f" – {': '.join(words)}" if words else ""
 
 
-Written = Literal["written", "unchanged", "kept"]
+def new_folder(root: Path, *, vault: Path) -> VaultFolder:
+    """The folder that the user named for an export, made if missing.
 
-MANIFEST = ".amem-export.json"
-_MAX_MANIFEST = 64 * 1024 * 1024
-# How many files an export that was killed may not have remembered.
-_AT_ONCE = 500
-
-
-class ExportFolder:
-    """The folder that the user named, made if missing; neither it nor the vault contains the other.
-
-    Attributes:
-        vault: the files of the vault, to copy from.
+    Raises:
+        UsageError: it is in the vault, or the vault in it, or it holds more than hidden files.
+        SettingsError: it cannot be made or read.
     """
-
-    def __init__(self, root: Path, *, vault: Path) -> None:
-        self._root = root.expanduser().absolute()
-        resolved = self._root.resolve()
-        if resolved.is_relative_to(vault) or vault.is_relative_to(resolved):
-            raise UsageError(
-                f"{root} and the vault contain one another", hint="Name a folder beside the vault."
-            )
-        try:
-            self._root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SettingsError(f"cannot make {root}: {error.strerror}") from None
-        self.vault = SourceFolder(vault)
-        self._folder = VaultFolder(self._root)
-        self._former = self._read_manifest()
-        # If a note was renamed in case alone, its file may be the former one.
-        self._shas: dict[str, set[str]] = {}
-        for path, sha in self._former.items():
-            self._shas.setdefault(folded(path), set()).add(sha)
-        self._written: dict[str, str] = {}
-
-    def put(self, path: str, content: bytes) -> Written:
-        """Write a file, unless it is the same already or somebody else's."""
-        sha = sha256(content)
-        done: Written = "written"
-        try:
-            existing = sha_of(self._folder, path)
-            if existing == sha:
-                done = "unchanged"
-            elif existing is None:
-                self._folder.write(path, content, expected=None)
-            elif existing in self._own(path):
-                replace_file(self._folder.locate(path), content, expected=existing)
-            else:
-                return "kept"
-        except (FileExistsError, NotADirectoryError, WriteConflict):
-            return "kept"
-        except OSError as error:
-            raise write_failure(path, error) from None
-        self._written[path] = sha
-        if len(self._written) % _AT_ONCE == 0:
-            self.remember()
-        return done
-
-    def remember(self) -> None:
-        """Remember what was written so far beside what former exports wrote."""
-        self._remember(self._former | self._written)
-
-    def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Remove what former exports wrote and this one did not, and remember what it wrote.
-
-        Returns the paths of removed files, and of those that stay because somebody changed them.
-        """
-        removed, edited = [], []
-        spelled = {folded(path): path for path in self._written}
-        for path in sorted(self._former.keys() - self._written.keys()):
-            with suppress(OSError, ValueError, AmemError):
-                existing, place = sha_of(self._folder, path), self._folder.locate(path)
-                renamed = spelled.get(folded(path))
-                # This export may have written the same file under a name in another case.
-                if existing is None or (renamed and place.samefile(self._root / renamed)):
-                    continue
-                if existing in self._own(path):
-                    place.unlink()
-                    removed.append(path)
-                else:
-                    edited.append(path)
-        # What stays is reported by each export, as long as it exists.
-        self._remember(self._written | {path: self._former[path] for path in edited})
-        return tuple(removed), tuple(edited)
-
-    def _own(self, path: str) -> set[str]:
-        """Hashes of what exports wrote at a path."""
-        return self._shas.get(folded(path), set())
-
-    def _read_manifest(self) -> dict[str, str]:
-        raw = SourceFolder(self._root).read(MANIFEST, _MAX_MANIFEST)
-        try:
-            files = json.loads(raw or b"")["files"]
-            return {path: sha for path, sha in files.items() if isinstance(sha, str)}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return {}
-
-    def _remember(self, files: Mapping[str, str]) -> None:
-        document = {"written_by": "amem export --format markdown", "files": files}
-        text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-        place = self._root / MANIFEST
-        try:
-            if place.exists():
-                replace_file(place, text.encode(), expected=sha256(place.read_bytes()))
-            else:
-                create_file(place, text.encode())
-        except OSError as error:
-            raise write_failure(MANIFEST, error) from None
+    root = root.expanduser().absolute()
+    resolved = root.resolve()
+    if resolved.is_relative_to(vault) or vault.is_relative_to(resolved):
+        raise UsageError(
+            f"{root} and the vault contain one another", hint="Name a folder beside the vault."
+        )
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        holds_files = any(not each.name.startswith(".") for each in root.iterdir())
+    except OSError as error:
+        raise SettingsError(f"cannot use {root}: {error.strerror}") from None
+    if holds_files:
+        raise UsageError(
+            f"{root} is not empty, and an export replaces nothing",
+            hint="Name a new folder, or delete what an earlier export wrote there.",
+        )
+    return VaultFolder(root)

@@ -11,14 +11,13 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -124,7 +123,7 @@ def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 # A-MEM's defaults for what nobody said.
-_DEFAULTS = frozenset({"", "None", "General", "Uncategorized"})
+_DEFAULTS = frozenset({"None", "General", "Uncategorized"})
 _PROPERTY = re.compile(r"[^\W\d][\w -]{0,60}")
 # Names of amem's own fields and of those that Obsidian reads; metadata must not set them.
 _OWN_NAMES = frozenset(
@@ -132,43 +131,43 @@ _OWN_NAMES = frozenset(
 )
 _PRIVATE = Bare("true")
 _LONGEST_VALUE = 2000
-_MEM0_SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 
 
-def amem_note(record: object, place: str, line: int) -> SourceNote:
-    """A record of A-MEM: its collection's metadata, or a note's fields as JSON.
+class Shape(NamedTuple):
+    """What the fields of a program's records are called; empty for what it has not.
 
-    Lists may be stored as text. Counters and the evolution history are not taken over.
+    Attributes:
+        texts: the first of these that a record has is its text.
+        kept: fields that become properties, beside those in `metadata`.
     """
+
+    texts: tuple[str, ...]
+    created: str
+    tags: str
+    kept: tuple[str, ...]
+    keywords: str = ""
+    context: str = ""
+    links: str = ""
+
+
+# Counters of A-MEM, and its history of evolution, are not taken over.
+SHAPES = {
+    "amem": Shape(("content",), "timestamp", "tags", ("category",), "keywords", "context", "links"),
+    "mem0": Shape(
+        ("memory", "data"),
+        "created_at",
+        "categories",
+        ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role"),
+    ),
+}
+
+
+def foreign_note(shape: Shape, record: object, place: str, line: int) -> SourceNote:
+    """A record of another program as a note; lists may be stored as text."""
     record = _object(record)
-    category = _said(record.get("category"))
-    return replace(
-        _bare_note(record, place, line, "content"),
-        created=moment_in(_string(record.get("timestamp"))),
-        keywords=texts_in(record.get("keywords")),
-        tags=valid_tags(texts_in(record.get("tags"))),
-        context=_said(record.get("context")),
-        links=texts_in(record.get("links")),
-        properties={"category": category} if category else {},
-    )
-
-
-def mem0_note(record: object, place: str, line: int) -> SourceNote:
-    """A memory of mem0, from `get_all` or from its history."""
-    record = _object(record)
-    return replace(
-        _bare_note(record, place, line, "memory", "data"),
-        created=moment_in(_string(record.get("created_at"))),
-        tags=valid_tags(texts_in(record.get("categories"))),
-        properties=_mem0_properties(record),
-    )
-
-
-def _bare_note(record: Mapping[str, Any], place: str, line: int, *names: str) -> SourceNote:
-    """The text in the first of the properties that has one, under the id of the record."""
-    content = next(filter(None, (_string(record.get(name)) for name in names)), "")
+    content = next(filter(None, (_string(record.get(name)) for name in shape.texts)), "")
     if not content.strip():
-        raise ValueError(f"no “{names[0]}”")
+        raise ValueError(f"no “{shape.texts[0]}”")
     note_id = _string(record.get("id"))
     return SourceNote(
         key=note_id or content,
@@ -177,14 +176,20 @@ def _bare_note(record: Mapping[str, Any], place: str, line: int, *names: str) ->
         raw=content.encode("utf-8", "replace"),
         has_header=False,
         id=note_id if _ID.fullmatch(note_id) else "",
+        created=moment_in(_string(record.get(shape.created))),
+        keywords=texts_in(record.get(shape.keywords)),
+        tags=valid_tags(texts_in(record.get(shape.tags))),
+        context=_said(record.get(shape.context)),
+        links=texts_in(record.get(shape.links)),
         names=(note_id,) if note_id else (),
+        properties=_properties(shape, record),
     )
 
 
-def _mem0_properties(record: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
+def _properties(shape: Shape, record: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
     metadata = record.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
-    given = {**{name: record.get(name) for name in _MEM0_SCOPES}, **metadata}
+    given = {**{name: record.get(name) for name in shape.kept}, **metadata}
     properties: dict[str, str | tuple[str, ...]] = {
         name: _property(value)
         for name, value in given.items()
@@ -200,7 +205,7 @@ def _mem0_properties(record: Mapping[str, Any]) -> dict[str, str | tuple[str, ..
 def _property(value: object) -> str | tuple[str, ...]:
     """A value of JSON as a property of its kind; empty if it says nothing, or too much."""
     if isinstance(value, str):
-        return " ".join(_string(value).split())[:_LONGEST_VALUE]
+        return _said(value)[:_LONGEST_VALUE]
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return texts_in(value)
     text = bare(value) if value not in (None, [], {}) else None
@@ -255,12 +260,12 @@ def json_lines(path: Path, text: str) -> ImportSource:
 
 def json_records(path: Path, document: object, kind: str) -> ImportSource:
     """The notes of a JSON document of kind `amem` or `mem0`; a record's number is its line."""
-    usual = mem0_note if kind == "mem0" else amem_note
 
     def read(record: object, place: str, number: int) -> SourceNote:
         # `amem export --json` prints one document too.
-        is_own = isinstance(record, Mapping) and "path" in record and "content" in record
-        return (read_record if is_own else usual)(record, place, number)
+        if isinstance(record, Mapping) and "path" in record and "content" in record:
+            return read_record(record, place, number)
+        return foreign_note(SHAPES[kind], record, place, number)
 
     def notes(problems: list[Problem]) -> Iterator[SourceNote]:
         yield from _reported(read, _records(document), str(path), problems)
@@ -312,21 +317,17 @@ def parse_json(path: Path, text: str) -> object:
         raise SettingsError(f"{path} holds a number that is too long to be read") from None
 
 
-_MAX_DATABASE_BYTES = 8 * 1024 * 1024 * 1024
-_MAX_VALUE = 64 * 1024 * 1024
 _CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
 _DOCUMENT = "chroma:document"
-# What is read of tables, and how.
-_COLLECTIONS = ("id", "name"), "FROM collections ORDER BY name = 'memories' DESC, name"
 _ITEMS = (
-    ("e.id", "embedding_id", "e.created_at"),
-    "FROM embeddings e JOIN segments s ON s.id = segment_id WHERE s.collection = ? ORDER BY e.id",
+    "SELECT e.id, embedding_id, e.created_at FROM embeddings e JOIN segments s ON s.id = segment_id"
+    " WHERE s.collection = ? ORDER BY e.id"
 )
+# Texts as bytes, for any file may hold some that are not UTF-8.
 _FIELDS = (
-    ("key", "string_value", "int_value", "float_value"),
-    ("FROM embedding_metadata WHERE id = ?"),
+    "SELECT CAST(key AS BLOB), CAST(string_value AS BLOB), int_value, float_value"
+    " FROM embedding_metadata WHERE id = ?"
 )
-_HISTORY = ("memory_id", "new_memory", "event", "created_at", "is_deleted")
 
 
 def tables_of(path: Path) -> frozenset[str]:
@@ -337,6 +338,7 @@ def tables_of(path: Path) -> frozenset[str]:
 
 def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
     """The documents of all collections of a `chroma.sqlite3`, A-MEM's `memories` first."""
+    read = partial(foreign_note, SHAPES["amem"])
     with _copy_of(path) as db:
         missing = _CHROMA_TABLES - _tables(db)
         if missing:
@@ -344,67 +346,55 @@ def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
                 f"{path} is not a Chroma database: it has no table {min(missing)}",
                 hint="Chroma writes such files from version 0.4 on.",
             )
-        for collection, name in _read(db, _COLLECTIONS):
-            records = (_chroma_record(db, *item) for item in _read(db, _ITEMS, collection))
-            yield from _reported(amem_note, records, f"{path.name}:{name or ''}", problems)
+        collections = "SELECT id, name FROM collections ORDER BY name = 'memories' DESC, name"
+        for collection, name in db.execute(collections):
+            records = (_chroma_record(db, *item) for item in db.execute(_ITEMS, (collection,)))
+            yield from _reported(read, records, f"{path.name}:{name or ''}", problems)
 
 
 def _chroma_record(db: apsw.Connection, number: int, item: str, added: str) -> dict[str, Any]:
-    fields = {
-        key: next((value for value in values if value is not None), None)
-        for key, *values in _read(db, _FIELDS, number)
-    }
+    fields: dict[str, Any] = {}
+    for key, text, *numbers in db.execute(_FIELDS, (number,)):
+        values = (_decoded(text), *numbers)
+        fields[_decoded(key) or ""] = next((value for value in values if value is not None), None)
     content = fields.pop(_DOCUMENT, None) or fields.get("content")
     moment = fields.get("timestamp")
     timestamp = moment if moment_in(_string(moment)) else added
     return {"id": item, **fields, "timestamp": timestamp, "content": content}
 
 
-def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
-    """The memories in mem0's `history.db` that were not deleted, in the order of their making."""
-    with _copy_of(path) as db:
-        columns = {row[1] for row in db.execute("PRAGMA table_info(history)")}
-        if not columns.issuperset(_HISTORY):
-            raise SettingsError(f"{path} is not a history of mem0")
-        names = [*_HISTORY, *(name for name in ("actor_id", "role") if name in columns)]
-        rows = _read(db, (names, "FROM history ORDER BY created_at, updated_at, rowid"))
-        records = (dict(zip(names, row, strict=True)) for row in rows)
-        yield from _reported(mem0_note, memories_in_history(records), path.name, problems)
-
-
-def _read(
-    db: apsw.Connection, query: tuple[Sequence[str], str], *values: object
-) -> Iterator[tuple[Any, ...]]:
-    """Columns of rows; None for an endless text or one that is not UTF-8, as any file may hold."""
-    columns, rest = query
-    raw = (
-        f"CASE WHEN length({name}) > {_MAX_VALUE} THEN NULL"
-        f" WHEN typeof({name}) = 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
-        for name in columns
-    )
-    for row in db.execute(f"SELECT {', '.join(raw)} {rest}", values):
-        yield tuple(_decoded(value) if isinstance(value, bytes) else value for value in row)
-
-
-def _decoded(value: bytes) -> str | None:
+def _decoded(text: bytes | None) -> str | None:
     with suppress(UnicodeDecodeError):
-        return value.decode("utf-8")
+        return None if text is None else text.decode("utf-8")
     return None
 
 
+def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The memories in mem0's `history.db` that were not deleted, in the order of their making."""
+    with _copy_of(path) as db:
+        names = [str(row[1]) for row in db.execute("PRAGMA table_info(history)")]
+        if not {"memory_id", "new_memory", "event", "created_at", "is_deleted"} <= {*names}:
+            raise SettingsError(f"{path} is not a history of mem0")
+        rows = db.execute("SELECT * FROM history ORDER BY created_at, updated_at, rowid")
+        records = (dict(zip(names, row, strict=True)) for row in rows)
+        read = partial(foreign_note, SHAPES["mem0"])
+        yield from _reported(read, memories_in_history(records), path.name, problems)
+
+
 def _tables(db: apsw.Connection) -> frozenset[str]:
-    tables = _read(db, (["name"], "FROM sqlite_master WHERE type = 'table'"))
-    return frozenset(str(name) for (name,) in tables)
+    rows = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return frozenset(str(name) for (name,) in rows)
 
 
 @contextmanager
 def _copy_of(path: Path) -> Iterator[apsw.Connection]:
-    """A database, opened from a copy that includes what is only in its write-ahead log."""
+    """A database, opened from a copy that includes what is only in its write-ahead log.
+
+    Everything that a hostile schema could run is turned off.
+    """
     with tempfile.TemporaryDirectory(prefix="amem-import-") as folder:
         copy = Path(folder) / "copy.db"
         try:
-            if path.stat().st_size > _MAX_DATABASE_BYTES:
-                raise SettingsError(f"{path} is larger than 8 GiB")
             shutil.copyfile(path, copy)
             # A running program keeps its last writes in the log.
             log = path.with_name(path.name + "-wal")
@@ -413,24 +403,14 @@ def _copy_of(path: Path) -> Iterator[apsw.Connection]:
         except OSError as error:
             raise SettingsError(f"cannot read {path}: {error.strerror}") from None
         try:
-            with closing(_open_copy(copy)) as db:
+            with closing(apsw.Connection(str(copy))) as db:
+                for name in ("ENABLE_TRIGGER", "TRUSTED_SCHEMA", "ENABLE_VIEW"):
+                    db.config(getattr(apsw, f"SQLITE_DBCONFIG_{name}"), 0)
+                db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+                db.pragma("cell_size_check", True)
+                db.pragma("query_only", True)
                 yield db
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise SettingsError(
                 f"{path} cannot be read as a database: {error}", hint="Copy it from a backup."
             ) from None
-
-
-def _open_copy(copy: Path) -> apsw.Connection:
-    """The copy, with everything that a hostile schema could run turned off."""
-    if copy.with_name(copy.name + "-wal").exists():
-        db = apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READWRITE)
-    else:
-        uri = f"{copy.as_uri()}?immutable=1&mode=ro"
-        db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    for name in ("ENABLE_TRIGGER", "TRUSTED_SCHEMA", "ENABLE_VIEW"):
-        db.config(getattr(apsw, f"SQLITE_DBCONFIG_{name}"), 0)
-    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    db.pragma("cell_size_check", True)
-    db.pragma("query_only", True)
-    return db

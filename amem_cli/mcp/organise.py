@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as encoding
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 # How much of questions an agent gets at once: about 10,000 tokens, at four characters a token.
 _QUESTION_CHARACTERS = 40_000
 _LISTED = 20
+_ANSWER_CHARACTERS = 20_000
 FORM_RULES: str = table("tools.toml")["form"]["rules"]
 
 
@@ -250,8 +250,7 @@ def organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
             why = f"{error.message} {error.hint}".strip()
             unknown.append(_result(each["note"], "failed", [why]))
         else:
-            text = encoding.dumps(each["answer"], ensure_ascii=False)
-            answers.setdefault(path, {})[each["ticket"]] = text
+            answers.setdefault(path, {})[each["ticket"]] = _answer_text(each["answer"])
     workspace.follow_renames(unless_done=True)
     process, agent, step = _process(workspace), _agent_name(workspace), workspace.caller_now.step
     with workspace.model_at_work():
@@ -269,6 +268,17 @@ def organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
         "review": review_sentence(proposed),
         "left": len(_waiting(workspace)),
     }
+
+
+def _answer_text(answer: Mapping[str, Any]) -> str:
+    text = compact(answer)
+    if len(text) > _ANSWER_CHARACTERS:
+        raise UsageError(f"an answer may have {_ANSWER_CHARACTERS:,} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError("an answer holds characters that no text has") from None
+    return text
 
 
 def _organised(workspace: Workspace, each: Organised, found: _Questions) -> Mapping[str, Any]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +14,6 @@ import pytest
 
 from amem_cli.cli.files import write_export
 from amem_cli.errors import SettingsError
-from amem_cli.exchange.export_notes import ExportFolder
 from tests.conftest import Program
 from tests.vaults import write_note
 
@@ -51,9 +48,9 @@ def test_links_of_properties_to_private_notes_do_not_go_out(
     assert "Secret plan" not in (plain / "C.md").read_text()
     assert done.json["cut_links"] == 2
     assert "2 entries of `links`" in done.err
-    again = amem("export", "--format", "markdown", "--output", "plain", "--private", "--json")
-    assert again.json["cut_links"] == 0
-    assert "[[Diary|d]]" in (plain / "A.md").read_text()
+    whole = amem("export", "--format", "markdown", "--output", "whole", "--private", "--json")
+    assert whole.json["cut_links"] == 0
+    assert "[[Diary|d]]" in (amem.folder / "whole/A.md").read_text()
 
 
 def test_a_text_that_names_a_private_note_is_told_and_not_rewritten(
@@ -142,75 +139,3 @@ def test_a_file_that_is_exported_anew_keeps_its_mode_and_its_link(tmp_path: Path
     assert not Path(os.devnull).is_file()
     with pytest.raises(SettingsError, match="cannot write"):
         write_export(tmp_path, "x")
-
-
-@posix
-def test_an_export_of_markdown_that_was_killed_is_gone_on_with(amem: Program, vault: Path) -> None:
-    for number in range(300):
-        write_note(vault, f"f/Note {number:03}.md", f"Text {number}.\n")
-    plain = amem.folder / "plain"
-    call = [sys.executable, "-m", "amem_cli", "export", "--format", "markdown", "--output"]
-    assert amem("index").code == 0
-    child = subprocess.Popen(
-        [*call, str(plain)], env=amem.environment, stdout=subprocess.DEVNULL, cwd=amem.folder
-    )
-    while not (plain / "f/Note 020.md").exists() and child.poll() is None:
-        time.sleep(0.005)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
-    done = {path.name for path in plain.rglob("*.md")}
-    assert 20 < len(done) < 300
-    again = amem("export", "--format", "markdown", "--output", "plain", "--json")
-    assert again.code == 0, again.err
-    assert len(again.json["written"]) == 300 - again.json["unchanged"] > 0
-    for number in range(300):
-        write_note(vault, f"f/Note {number:03}.md", f"Text {number}, changed.\n")
-    changed = amem("export", "--format", "markdown", "--output", "plain", "--json")
-    assert (changed.code, len(changed.json["written"])) == (0, 300)
-    assert sorted(path.name for path in plain.iterdir()) == [".amem-export.json", "f"]
-
-
-def test_what_is_edited_in_the_folder_and_goes_out_no_more_is_told_each_time(
-    amem: Program, vault: Path
-) -> None:
-    write_note(vault, "One.md", "One.\n")
-    call = ("export", "--format", "markdown", "--output", "plain", "--json")
-    assert amem(*call).code == 0
-    copy = amem.folder / "plain/One.md"
-    copy.write_text("One, edited.\n")
-    write_note(vault, "One.md", "---\nprivate: true\n---\nOne.\n")
-    for _ in range(2):
-        told = amem(*call)
-        assert (told.code, told.json["kept"]) == (1, ["One.md"])
-        assert "changed in the folder and stays" in told.err
-    assert copy.read_text() == "One, edited.\n"
-    copy.unlink()
-    assert amem(*call).code == 0
-
-
-@posix
-def test_a_note_renamed_in_case_alone_stays_where_names_have_no_case(tmp_path: Path) -> None:
-    root, vault = tmp_path / "plain", tmp_path / "v"
-    vault.mkdir()
-    first = ExportFolder(root, vault=vault)
-    first.put("note.md", b"a")
-    first.finish()
-    # Two names of one file, as such a file system would answer.
-    (root / "Note.md").hardlink_to(root / "note.md")
-    second = ExportFolder(root, vault=vault)
-    assert second.put("Note.md", b"a") == "unchanged"
-    assert second.finish() == ((), ())
-    assert (root / "Note.md").read_bytes() == b"a"
-
-
-def test_a_file_where_a_folder_must_be_stays_and_does_not_stop_the_others(
-    amem: Program, vault: Path
-) -> None:
-    write_note(vault, "a/One.md", "One.\n")
-    write_note(vault, "b/Two.md", "Two.\n")
-    plain = amem.folder / "plain"
-    plain.mkdir()
-    (plain / "a").write_text("Somebody else's.")
-    done = amem("export", "--format", "markdown", "--output", "plain", "--json")
-    assert (done.code, done.json["written"], done.json["kept"]) == (1, ["b/Two.md"], ["a/One.md"])
-    assert (plain / "a").read_text() == "Somebody else's."
