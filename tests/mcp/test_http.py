@@ -159,7 +159,7 @@ def test_several_vaults_are_served_by_name(amem: Program, vaults: tuple[Path, Pa
         assert me.ok("read", note="walrus")["path"] == "walrus.md"
         assert me.ok("read", note="plan", vault="work")["path"] == "plan.md"
         assert "no note" in me.refused("read", note="plan")
-        assert "no vault 'else'" in me.refused("read", note="plan", vault="else")
+        assert "is not one of" in me.refused("read", note="plan", vault="else")
         made = me.ok("add", content="Work never ends.", vault="work", wait=False)
         assert (vaults[1] / made["path"]).exists()
         listed, cursor = [], None
