@@ -76,16 +76,6 @@ def test_a_model_that_is_named_without_a_backend_is_looked_for(amem: Program, va
     assert [each["check"] for each in found.json["findings"]] == ["models"]
 
 
-def test_what_is_mended_leaves_nothing_to_do(amem: Program, vault: Path) -> None:
-    write_note(vault, "notes/b.md", "A new note.\n")
-    found = amem("doctor", "--fix", "--json")
-    assert found.code == 0
-    assert found.json["healthy"] is True
-    assert [(each["fixable"], each["fixed"]) for each in found.json["findings"]] == [(True, True)]
-    again = amem("doctor", "--fix", "--json")
-    assert (again.code, again.json["findings"]) == (0, [])
-
-
 def test_a_note_that_was_just_written_leaves_the_vault_healthy(amem: Program, vault: Path) -> None:
     write_note(vault, "notes/b.md", "A new note.\n")
     answer = amem("doctor")

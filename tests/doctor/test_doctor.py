@@ -33,11 +33,6 @@ def root(tmp_path: Path, ports: VaultPorts) -> Path:
     return tmp_path / "v"
 
 
-def test_a_sound_vault_is_healthy(root: Path) -> None:
-    assert look(root) == []
-    assert is_healthy([])
-
-
 def test_looking_writes_nothing_however_broken_the_vault_is(tmp_path: Path, root: Path) -> None:
     write_note(root, "Copy.md", (root / "notes/Dough.md").read_text() + "[[Nowhere]]\n")
     (root / "notes/.amem-0.tmp").write_text("cut")

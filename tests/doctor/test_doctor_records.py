@@ -13,7 +13,6 @@ from amem_cli.doctor.finding import is_healthy
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
-from amem_cli.journal.events import Event
 from tests.checkups import fix, look, whole_tree
 from tests.vaults import open_vault, tree_hashes, write_note
 
@@ -75,15 +74,6 @@ def test_a_damaged_index_is_made_anew(ports: VaultPorts, root: Path) -> None:
     assert (found.check, found.severity) == ("index", "problem")
     assert whole_tree(root) == before
     assert all(each.fixed for each in fix(root))
-    assert look(root) == []
-
-
-def test_looking_leaves_an_index_in_use_alone(ports: VaultPorts, root: Path) -> None:
-    write_note(root, "new.md", "A new note.\n")
-    before = whole_tree(root)
-    assert [each.check for each in look(root)] == ["index"]
-    assert whole_tree(root) == before
-    synchronise(ports)
     assert look(root) == []
 
 
@@ -199,11 +189,3 @@ def test_two_events_of_one_id_are_told_only_if_they_differ(ports: VaultPorts, ro
     synchronise(ports)
     (found,) = look(root, "journal")
     assert line["id"] in found.message
-
-
-def test_an_event_needs_no_path_to_be_read(ports: VaultPorts, root: Path) -> None:
-    ports.changes.apply(
-        [], [Event("e" * 21, "2026-03-02T15:00:00+00:00", "baseline", known=("x",))]
-    )
-    synchronise(ports)
-    assert look(root) == []

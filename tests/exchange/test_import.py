@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from amem_cli.errors import AmemError, SettingsError, UsageError
+from amem_cli.errors import SettingsError, UsageError
 from amem_cli.exchange.import_notes import ImportReport, import_notes
 from amem_cli.exchange.open_source import open_source
 from amem_cli.index.memory_index import VaultPorts
@@ -682,9 +682,3 @@ def test_lines_of_json_may_be_a_dump_of_a_mem(ports: VaultPorts, tmp_path: Path)
     report = bring_in(ports, path)
     assert report.kind == "amem"
     assert [note.id for note in report.made] == ["x1", "x2"]
-
-
-def test_errors_are_the_programs_own(ports: VaultPorts, tmp_path: Path) -> None:
-    for path, kind in [(tmp_path / "none", None), (tmp_path, "mem0"), (DATA / "zk", "nonsense")]:
-        with pytest.raises(AmemError):
-            bring_in(ports, path, kind=kind)

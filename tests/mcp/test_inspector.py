@@ -67,19 +67,3 @@ def test_the_inspector_calls_a_tool(inspect: Any) -> None:
     call = ("--method", "tools/call", "--tool-name", "search")
     found = inspect(*call, "--tool-arg", "query=walrus", "--tool-arg", "mode=keyword")
     assert found["structuredContent"]["hits"][0]["path"] == "walrus.md"
-
-
-def test_the_inspector_reads_resources_and_prompts(inspect: Any) -> None:
-    listed = inspect("--method", "resources/list")["resources"]
-    assert [each["uri"] for each in listed] == ["amem://vault", "amem://note/walrus.md"]
-    read = inspect("--method", "resources/read", "--uri", "amem://note/walrus.md")
-    assert "The walrus dives for clams." in read["contents"][0]["text"]
-    templates = inspect("--method", "resources/templates/list")["resourceTemplates"]
-    assert templates[0]["uriTemplate"] == "amem://note/{id}"
-    prompts = inspect("--method", "prompts/list")["prompts"]
-    assert [each["name"] for each in prompts][1] == "answer_from_notes"
-    said = inspect(
-        *("--method", "prompts/get", "--prompt-name", "answer_from_notes"),
-        *("--prompt-args", "question=Why?"),
-    )
-    assert "Why?" in said["messages"][0]["content"]["text"]

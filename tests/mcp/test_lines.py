@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import threading
-
 import pytest
 
 from amem_cli.mcp.server import client_name
-from amem_cli.mcp.stdio import lines_of
-
-
-def test_lines_are_told_apart_whatever_their_length() -> None:
-    source, sink = os.pipe()
-
-    def write() -> None:
-        os.write(sink, b"one\n\n" + b"x" * 300_000 + b"\ntwo\n" + b"y" * 100_000 + b"\nrest")
-        os.close(sink)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    found = list(lines_of(source, 100_000))
-    writer.join()
-    os.close(source)
-    assert found == [b"one", b"", None, b"two", b"y" * 100_000, b"rest"]
 
 
 @pytest.mark.parametrize(

@@ -570,11 +570,6 @@ def test_prompts_say_what_to_do_and_refuse_what_they_do_not_take(many: Agent) ->
             many.ask("get_prompt", name, given)
 
 
-def test_an_unknown_tool_is_an_error_of_the_protocol(many: Agent) -> None:
-    with pytest.raises(Exception, match="Unknown tool: explode"):
-        many.call("explode")
-
-
 def test_an_agent_is_told_which_hits_are_merely_near(amem: Program, vault: Path) -> None:
     write_note(vault, "bread.md", "Sourdough bread needs a long rise.")
     write_note(vault, "tax.md", "The tax office wants receipts.")
@@ -585,16 +580,6 @@ def test_an_agent_is_told_which_hits_are_merely_near(amem: Program, vault: Path)
     assert found["problem"] is None
     close = {hit["path"]: hit["close"] for hit in found["hits"]}
     assert (close["bread.md"], close["tax.md"]) == (True, False)
-
-
-def test_words_alone_decide_where_no_encoder_can_be_had(amem: Program, vault: Path) -> None:
-    amem.environment["AMEM_ENCODER_MODEL"] = "nobody/no-such-model"
-    with agent(amem) as me:
-        found = me.ok("search", query="walrus")
-        assert (found["mode"], found["hits"][0]["path"]) == ("keyword", "walrus.md")
-        assert "no-such-model" in me.refused("search", query="walrus", mode="semantic")
-        assert me.ok("ask", question="What does the walrus dive for?")["held"]
-        assert me.ok("add", content="Clams live in mud.")["pending"]
 
 
 OLD_PLAN = "The sourdough workshop is on Saturday morning in the old bakery."
