@@ -29,7 +29,6 @@ from memory_gold import GoldVault, gold_vaults  # noqa: E402
 from memory_vault import Design, OpenVault, process  # noqa: E402
 from remembered_vectors import RememberingEncoder  # noqa: E402
 
-from amem_cli.analyzer.link_choice import link_features  # noqa: E402
 from amem_cli.analyzer.link_evidence import gather_evidence  # noqa: E402
 from amem_cli.editing.add import NewNote  # noqa: E402
 from amem_cli.memory import steps  # noqa: E402
@@ -64,7 +63,7 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs) -> None:
         for each, entry in zip(candidates, gather_evidence(note, candidates, **known), strict=True):
             # A whole title in the text has a bonus of its own.
             if not entry.mentioned:
-                found = link_features(entry)
+                found = entry.features
                 pair = frozenset((vault.id_of[note.path], vault.id_of[each.path]))
                 pairs.names = list(found)
                 pairs.features.append(list(found.values()))

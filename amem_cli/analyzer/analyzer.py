@@ -34,7 +34,7 @@ def note_vector(
     index: MemoryIndex, encode: Callable[[Sequence[str]], Vectors], note: Note
 ) -> Vectors:
     """The enhanced embedding of a note with the metadata it has by now, shape (dimension,)."""
-    passages = [passage.text for passage in split_passages(note.body)]
+    passages = split_passages(note.body)
     known = index.notes.summary(note.path)
     if known is not None and _described(known) == _described(note):
         stored = index.vectors.of_note(note.path)

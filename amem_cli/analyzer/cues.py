@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from amem_cli.analyzer.cue_patterns import (
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from amem_cli.notes.note import Note, Relation
 
 Kind = Literal["replaced", "refuted", "confirmed", "settled"]
-Speaks = Literal["surely", "perhaps", "not"]
 Pointer = Literal["link", "title", "day", "time", "subject"]
 Part = Literal["acts", "states", "alone", "joined"]
 
@@ -62,7 +61,6 @@ _MOST_CUES = 20
 _CLAUSE = re.compile(r"[,;:()–—](?! dass\b)")
 # Not if it goes on with a pronoun: "[[…]]: it is wrong".
 _CLAUSE_END = re.compile(r"[,;:](?! (?:it|this|that|which|all of it|es|das|die|der)\b)")
-_THING = re.compile(r" (?:the|my|our|his|her|their) ((?:[\w-]+ ?){2,6})")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _NARROWED = re.compile(r"['’]|-\w")
 _TITLE_MARKS = "《〈「『"
@@ -168,11 +166,11 @@ def statements(
         sentence = _Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES)))
         if not sentence.cues:
             continue
-        pointed = list(_named(sentence, titles, leads)) or _named_in_part(sentence, titles)
+        pointed = list(_named(sentence, titles, leads))
         if moment is not None and not any(each.sure for each in pointed):
             pointed = _by_time(sentence, candidates, moment.date()) or pointed
         found += pointed
-        if not pointed:
+        if not (pointed or own.links):
             unplaced += [(sentence, cue) for cue in sentence.cues if cue.kind in _OF_SUBJECTS]
     by_subject = _by_subject(unplaced, candidates, strengths, document_frequency, total)
     first: dict[int, Statement] = {}
@@ -272,63 +270,47 @@ def _named(
     linked = {leads.get(link.name, -1): link for link in reversed(sentence.own.links)}
     for older, title in enumerate(titles):
         link = linked.get(older)
-        choices = [
-            (
-                _speaks_of_title(sentence, cue, title)
-                if link is None
-                else _speaks_of_link(sentence, cue, link, title),
-                cue,
-            )
-            for cue in sentence.cues
-        ]
-        how: Pointer = "title" if link is None else "link"
-        for wanted in ("surely", "perhaps"):
-            cue = next((cue for speaks, cue in choices if speaks == wanted), None)
-            if cue is not None:
-                sure = wanted == "surely" and cue.kind != "settled"
-                yield sentence.says(older, cue, how, sure=sure)
+        for cue in sentence.cues:
+            if link is None and _speaks_of_title(sentence, cue, title):
+                yield sentence.says(older, cue, "title", sure=cue.kind != "settled")
+                break
+            if link is not None and _speaks_of_link(sentence, cue, link, title):
+                yield sentence.says(older, cue, "link", sure=cue.kind != "settled")
                 break
 
 
-def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: SpokenTitle) -> Speaks:
-    """Whether a cue speaks of a link: surely if the link is its subject or its object, and what it
-    says is said of notes rather than of things and people."""
+def _speaks_of_link(sentence: _Sentence, cue: Cue, link: Link, title: SpokenTitle) -> bool:
+    """Whether a link is the subject or the object of a cue, and what the cue says is said of notes
+    rather than of things and people."""
     folded = sentence.folded
     start, end, is_piece = _named_with(folded, link, cue)
     between = (min(end, cue.end), max(link.start, cue.start))
-    if (
-        _CLAUSE_END.search(folded, *between)
-        or (cue.acts and link.start < cue.end)
-        or _takes_its_place(folded, cue, link.start)
-    ):
-        return "not"
+    if _CLAUSE_END.search(folded, *between) or _takes_its_place(folded, cue, link.start):
+        return False
     is_note = title.is_unmistakable or is_piece
     is_note = is_note or (title.is_unspaced and folded[:start].endswith(tuple(_TITLE_MARKS)))
     if cue.acts:
-        is_meant = (
-            not folded[cue.end : start].strip(f" :{_TITLE_MARKS}")
+        return (
+            link.start >= cue.end
+            and all(each.start >= cue.start for each in sentence.own.links)
+            and not folded[cue.end : start].strip(f" :{_TITLE_MARKS}")
             and _ends_there(folded, end, folded[cue.start : cue.end])
             and (is_note or _speaks_of_itself(folded[: cue.start]))
         )
-        if any(each.start < cue.start for each in sentence.own.links):
-            return "not"
-    elif cue.part == "joined":
+    if cue.part == "joined":
         joining = any_phrase_at_end("references.joined_by").search(folded, 0, start)
-        if joining is None or end > cue.start:
-            return "not"
-        is_meant = (towards_cue().fullmatch(folded, end, cue.start) is not None) and (
-            is_note or _speaks_of_itself(folded[: joining.start()])
-        )
-    elif end <= cue.start:
-        is_meant = (is_note or _is_of_notes(folded, cue)) and (
-            towards_cue().fullmatch(folded, end, cue.start) is not None
-        )
-        if any_phrase_at_end("references.prepositions").search(folded, 0, start):
-            return "not"
-    else:
+        if joining is None:
+            return False
+        is_note = is_note or _speaks_of_itself(folded[: joining.start()])
+    elif end > cue.start:
         # "off the list in [[…]]"
-        is_meant = is_piece and not folded[cue.end : start].strip()
-    return "surely" if is_meant else "perhaps"
+        return is_piece and not folded[cue.end : start].strip()
+    else:
+        is_note = is_note or any_phrase("references.of_notes").match(folded, cue.start) is not None
+        if any_phrase_at_end("references.prepositions").search(folded, 0, start):
+            return False
+    is_subject = end <= cue.start and towards_cue().fullmatch(folded, end, cue.start) is not None
+    return is_note and is_subject
 
 
 def _named_with(folded: str, link: Link, cue: Cue) -> tuple[int, int, bool]:
@@ -350,11 +332,6 @@ def _speaks_of_itself(before: str) -> bool:
     return itself().fullmatch(_CLAUSE.split(before)[-1]) is not None
 
 
-def _is_of_notes(folded: str, cue: Cue) -> bool:
-    """Whether what a cue says is said of what is written only: "is no longer valid"."""
-    return any_phrase("references.of_notes").match(folded, cue.start) is not None
-
-
 def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
     """ "Lunch is replaced by the review": not the review is."""
     agents = any_phrase("references.agents")
@@ -364,20 +341,19 @@ def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
     return agents.search(folded, cue.end, until) is not None
 
 
-def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> Speaks:
+def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> bool:
     """Whether a cue speaks of a title in a sentence."""
     folded, named = sentence.folded, title.pattern
     if named is None:
-        return "not"
+        return False
     if title.is_unspaced:
         places = islice(named.finditer(folded), _MOST_CUES)
-        spoken = {_speaks_of_link(sentence, cue, Link("", *each.span()), title) for each in places}
-        return next((each for each in get_args(Speaks) if each in spoken), "not")
+        return any(_speaks_of_link(sentence, cue, Link("", *at.span()), title) for at in places)
     if cue.acts:
         gap = determiners().match(folded, cue.end)
         found = named.match(folded, gap.end() if gap else cue.end)
         verb = folded[cue.start : cue.end]
-        return "surely" if found and _ends_there(folded, found.end(), verb) else "not"
+        return found is not None and _ends_there(folded, found.end(), verb)
     for found in named.finditer(folded):
         first, last = min(found.end(), cue.end), max(found.start(), cue.start)
         if (
@@ -386,31 +362,12 @@ def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> Speak
             and _ends_there(folded, found.end(), "")
             and not _takes_its_place(folded, cue, found.start())
         ):
-            is_note = title.is_unmistakable or folded[: found.start()].endswith((*'"“„«',))
-            return "surely" if is_note or _is_of_notes(folded, cue) else "perhaps"
-    return "not"
-
-
-def _named_in_part(sentence: _Sentence, titles: Sequence[SpokenTitle]) -> list[Statement]:
-    """What a sentence says of the one note whose title has the words of what is replaced: "the
-    Sunday evening review" of "I review new notes on Sunday evening"."""
-    folded = sentence.folded
-    for cue in sentence.cues:
-        thing = _THING.match(folded, cue.end) if cue.acts and cue.kind in _OF_SUBJECTS else None
-        if thing is None:
-            continue
-        telling = list(takewhile(lambda word: not is_stopword(word[0]), TOKEN.finditer(thing[1])))
-        stems = {stem(word[0]) for word in telling}
-        meant = [
-            at
-            for at, title in enumerate(titles)
-            if stems <= title.stems and 2 * len(stems) >= len(title.stems)
-        ]
-        end = thing.start(1) + (telling[-1].end() if telling else 0)
-        verb = folded[cue.start : cue.end]
-        if len(stems) > 1 and len(meant) == 1 and _ends_there(folded, end, verb):
-            return [sentence.says(meant[0], cue, "title", sure=True)]
-    return []
+            return (
+                title.is_unmistakable
+                or folded[: found.start()].endswith((*'"“„«',))
+                or any_phrase("references.of_notes").match(folded, cue.start) is not None
+            )
+    return False
 
 
 def _ends_there(folded: str, end: int, verb: str) -> bool:

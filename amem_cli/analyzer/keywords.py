@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amem_cli.analyzer.unspaced_phrases import unspaced_pieces
+from amem_cli.analyzer.unspaced_phrases import ScoredPhrase, unspaced_pieces
 from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import language as language_file
 from amem_cli.language.lexicon import word_list
@@ -69,21 +69,6 @@ class _Token:
     capital: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredPhrase:
-    """A phrase as the text spells it most often, and whether it opens a sentence, an item or the
-    title.
-
-    A firm one has the shape of a keyword; a loose one (`callum drops`, a lone everyday word) is a
-    last resort.
-    """
-
-    text: str
-    score: float
-    firm: bool = True
-    opens: bool = False
-
-
 def scored_phrases(
     text: str, document_frequency: Callable[[str], int] | None = None
 ) -> list[ScoredPhrase]:
@@ -123,10 +108,7 @@ def scored_phrases(
         )
         for key, counts in spellings.items()
     ]
-    ranked.extend(
-        ScoredPhrase(piece.text, piece.score, piece.is_word, piece.opens)
-        for piece in unspaced_pieces(lines, document_frequency)
-    )
+    ranked += unspaced_pieces(lines, document_frequency)
     return sorted(
         # Joined lines and removed markup can make phrases that the text does not have.
         (phrase for phrase in ranked if phrase.text in text),

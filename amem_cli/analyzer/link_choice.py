@@ -23,6 +23,7 @@ from amem_cli.analyzer.link_evidence import (
 from amem_cli.journal.link_decisions import Evolution
 from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.detect import detect_language
+from amem_cli.language.lexicon import language as language_file
 from amem_cli.language.lexicon import languages, word_list
 from amem_cli.language.words import (
     UNSPACED_RUN,
@@ -38,8 +39,9 @@ _TEXT_IN_REASON = 8_000
 
 def phrases_in(language: str) -> Mapping[str, str]:
     """Sentences about links by their purpose; English for a language without its own."""
-    by_language = {each.code: each.links for each in languages() if each.links}
-    return by_language.get(language, by_language["en"])
+    english, *_ = languages()
+    known = language_file(language)
+    return (known and known.links) or english.links
 
 
 def link_reason(note: Note, candidate: LinkCandidate, evidence: Evidence) -> str:
@@ -140,12 +142,9 @@ _WEIGHTS = {
     "tags": 0.16,
     "no_common_tag": -0.71,
 }
-_DAYS_OF_RECENCY = 14.0
-_USUAL_DAYS = 30.0
 # Seldom seen in those vaults. In people's own notes, of the titles of others that occur in a text,
 # three in four are links.
 _FULL_TITLE_BONUS = 2.5
-_MOST_FOR_TAGS = 6.0
 # Of a note of which the new one surely says something: of those it changes, so many are right.
 _STRENGTH_OF_SAID = 0.8
 
@@ -200,29 +199,9 @@ def score_links(
 
 def strength(evidence: Evidence) -> float:
     """Estimated probability, 0..1, that a person would call the two notes related."""
-    features = link_features(evidence)
-    score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in features.items())
+    score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in evidence.features.items())
     score += _FULL_TITLE_BONUS * evidence.mentioned
     return 1 / (1 + math.exp(-score))
-
-
-def link_features(evidence: Evidence) -> dict[str, float]:
-    """What the strength of a link is computed from."""
-    weights = [entry.weight for entry in evidence.shared[:2]] + [0.0, 0.0]
-    days = _USUAL_DAYS if evidence.days is None else evidence.days
-    return {
-        "first_term": weights[0],
-        "second_term": weights[1],
-        "terms": math.log1p(len(evidence.shared)),
-        "title": min(evidence.title, 6.0),
-        "mutual": evidence.mutual,
-        "cosine": max(-2.0, min(evidence.cosine, 3.0)),
-        "similarity": evidence.similarity,
-        "support": evidence.support,
-        "recency": math.exp(-days / _DAYS_OF_RECENCY),
-        "tags": min(max(0.0, evidence.tags), _MOST_FOR_TAGS),
-        "no_common_tag": float(evidence.tags < 0),
-    }
 
 
 def _is_newer(candidate: LinkCandidate, note: Note) -> bool:

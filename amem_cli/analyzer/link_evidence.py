@@ -143,6 +143,9 @@ def _unjoined(text: str) -> str:
 _MAX_TERMS = 120
 _LONG_TITLE, _LONG_UNSPACED_TITLE = 13, 4
 _RELATIVES = 3
+_DAYS_OF_RECENCY = 14.0
+_USUAL_DAYS = 30.0
+_MOST_FOR_TAGS = 6.0
 _RAREST = 4.0
 _KIND_WEIGHT = {"name": 1.25, "code": 1.2, "noun": 1.0, "word": 0.8, "cjk": 0.6, "everyday": 0.3}
 
@@ -183,31 +186,18 @@ class SharedTerm(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What speaks for one link.
 
     Attributes:
         shared: shared terms, the weightiest first.
-        title: weight of the title's words found in the other note, both directions.
         mentioned: the candidate's whole title, of two words or a long one, is in the note.
-        cosine: similarity of the vectors against the other candidates, in standard deviations.
-        mutual: 0..1, 1 if each note is the other's nearest.
-        support: how much the candidate's relatives among the candidates resemble the note too.
-        tags: shared tags, the rarer the heavier; negative if both have tags and share none.
-        similarity: cosine of the vectors.
-        days: between the two notes; None if one of them has no date.
+        features: what the strength of a link is computed from, by name.
     """
 
     shared: tuple[SharedTerm, ...]
-    title: float
     mentioned: bool
-    cosine: float
-    mutual: float
-    support: float
-    tags: float
-    similarity: float
-    days: float | None
+    features: Mapping[str, float]
 
 
 def rarity(notes: int, total: int) -> float:
@@ -257,23 +247,35 @@ def gather_evidence(
     ]
     supports = _supports(candidates, theirs, overlaps)
     body = searchable(note.body)
-    return [
-        Evidence(
-            shared=shared[i],
-            title=_title_weight(note.title, candidate.title, own, theirs[i], weights),
-            mentioned=_is_long(candidate.title)
-            and mentions_title(candidate.title, body, document_frequency, total),
-            cosine=cosines[i],
-            mutual=0.0
+    found = []
+    for i, candidate in enumerate(candidates):
+        first, second = [*(entry.weight for entry in shared[i][:2]), 0.0, 0.0][:2]
+        days = _days_between(note.created, candidate.created)
+        tags = _shared_tags(note, candidate, candidates)
+        features = {
+            "first_term": first,
+            "second_term": second,
+            "terms": math.log1p(len(shared[i])),
+            # Of the words of both titles that the other note has.
+            "title": min(_title_weight(note.title, candidate.title, own, theirs[i], weights), 6.0),
+            # 1 if each note is the other's nearest.
+            "mutual": 0.0
             if candidate.reverse_rank is None
             else 1 / math.sqrt((1 + candidate.rank) * (1 + candidate.reverse_rank)),
-            support=supports[i],
-            tags=_shared_tags(note, candidate, candidates),
-            similarity=candidate.similarity,
-            days=_days_between(note.created, candidate.created),
+            # Against the other candidates, in standard deviations.
+            "cosine": max(-2.0, min(cosines[i], 3.0)),
+            "similarity": candidate.similarity,
+            # How much the candidate's relatives among the candidates resemble the note too.
+            "support": supports[i],
+            "recency": math.exp(-(_USUAL_DAYS if days is None else days) / _DAYS_OF_RECENCY),
+            "tags": min(max(0.0, tags), _MOST_FOR_TAGS),
+            "no_common_tag": float(tags < 0),
+        }
+        mentioned = _is_long(candidate.title) and mentions_title(
+            candidate.title, body, document_frequency, total
         )
-        for i, candidate in enumerate(candidates)
-    ]
+        found.append(Evidence(shared[i], mentioned, features))
+    return found
 
 
 def _is_long(title: str) -> bool:

@@ -25,19 +25,24 @@ _FOR_BRACKETS, _FOR_TITLE, _FOR_EVERYDAY = 2.5, 1.5, 0.3
 _FOR_LENGTH = 0.2
 
 
-class Piece(NamedTuple):
-    """A piece of unspaced text. `is_word` if it is hardly cut out of a longer word, or across two;
-    `opens` if it begins a sentence or the title."""
+class ScoredPhrase(NamedTuple):
+    """A phrase as the text spells it most often.
+
+    Attributes:
+        firm: it has the shape of a keyword, and is hardly cut out of a longer word; a loose one
+            (`callum drops`, a lone everyday word) is a last resort.
+        opens: it begins a sentence, an item or the title.
+    """
 
     text: str
     score: float
-    is_word: bool
+    firm: bool
     opens: bool
 
 
 def unspaced_pieces(
     lines: Sequence[str], document_frequency: Callable[[str], int] | None = None
-) -> list[Piece]:
+) -> list[ScoredPhrase]:
     """The pieces of two to six characters that the lines, the title first, may be about.
 
     Args:
@@ -84,7 +89,7 @@ def unspaced_pieces(
         score *= _FOR_TITLE if text in in_title else 1.0
         score *= _FOR_EVERYDAY if is_everyday else 1.0
         score /= 1 + 0.25 * math.log(1 + first.get(text, 0))
-        pieces.append(Piece(text, score, is_word, text in opening))
+        pieces.append(ScoredPhrase(text, score, is_word, text in opening))
     return pieces
 
 

@@ -245,7 +245,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
         text_hash=text_hash(content.raw),
         modified=modified.isoformat(timespec="seconds"),
         links=tuple(link for link in (*written, *properties) if link.target),
-        passages=tuple(passage.text for passage in split_passages(note.body)) or ("",),
+        passages=tuple(split_passages(note.body)) or ("",),
     )
 
 

@@ -179,7 +179,6 @@ def created_text(moment: datetime) -> str:
 
 
 _AGO = re.compile(r"([0-9]{1,4}) ?(d|days?|w|weeks?|m|months?|y|years?)(?: ago)?")
-_SPAN = re.compile(r"(this|last) (week|month|year)")
 _MONTH = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
 
@@ -261,14 +260,9 @@ def day_range(text: str, today: date) -> tuple[date, date]:
         ValueError: it is none of these, or not a day of the calendar.
     """
     words = " ".join(text.casefold().split())
-    if words in ("today", "yesterday"):
-        day = today - timedelta(days=words == "yesterday")
-        return day, day
     if match := _AGO.fullmatch(words):
         day = _ago(today, int(match[1]), match[2][0])
         return day, day
-    if match := _SPAN.fullmatch(words):
-        return _span(today, match[2], before=match[1] == "last")
     if match := _MONTH.fullmatch(words):
         return _month(int(match[1]), int(match[2])) if match[2] else _year(int(match[1]))
     from amem_cli.language.day_names import near_days

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -50,73 +50,33 @@ def find_footnotes(text: str) -> list[Footnote]:
 def with_own_footnotes(text: str, beside: str) -> str:
     """A text whose footnotes still lead to their own if `beside` is in the same note.
 
-    A label that `beside` uses for something else becomes one that neither has; a footnote that says
-    what one of `beside` says gets the label it has there. Code and comments stay as they are.
+    A label that `beside` uses as well becomes one that neither has; a footnote that says what one
+    of `beside` says, and names no other, gets the label it has there. Code and comments stay.
     """
-    if "[^" not in text or "[^" not in beside:
+    if "[^" not in text or "[^" not in beside or text == beside:
         return text
     shown, shown_beside = _without_else(text), _without_else(beside)
     found = _references(shown)
-    labels = _new_labels(
-        list(dict.fromkeys(match[1] for match in found)),
-        _contents(text, shown),
-        {match[1].casefold(): match[1] for match in _references(shown_beside)},
-        _contents(beside, shown_beside),
-    )
-    return spliced(
-        text, (Cut(*each.span(1), labels.get(each[1].casefold(), each[1])) for each in found)
-    )
-
-
-def _new_labels(
-    written: list[str],
-    theirs: Mapping[str, str],
-    used: Mapping[str, str],
-    ours: Mapping[str, str],
-) -> dict[str, str]:
-    """New labels for those that mean something else beside another text.
-
-    Args:
-        written: labels of the text.
-        theirs: by label what its footnotes say.
-        used: labels of the other text, as they are written there.
-        ours: by label what that one's footnotes say.
-    """
-    alike = _alike(theirs, ours, used)
-    by_content = {content: label for label, content in reversed([*ours.items()]) if content}
-    taken = {*used, *(label.casefold() for label in written)}
+    theirs, ours = _contents(text, shown), _contents(beside, shown_beside)
+    used = {match[1].casefold(): match[1] for match in _references(shown_beside)}
+    by_content = {
+        content: used[label]
+        for label, content in reversed([*ours.items()])
+        if content and "[^" not in content
+    }
+    taken = {*used, *(match[1].casefold() for match in found)}
     numbers = count(1 + max((int(label) for label in taken if label.isdecimal()), default=0))
     labels: dict[str, str] = {}
-    for label in written:
+    for label in dict.fromkeys(match[1] for match in found):
         key = label.casefold()
-        content = theirs.get(key, "")
-        if key in alike:
-            labels[key] = used[key]
-        # What a footnote says that names others depends on what those say.
-        elif content in by_content and "[^" not in content:
-            labels[key] = used[by_content[content]]
+        if (content := theirs.get(key, "")) in by_content:
+            labels[key] = by_content[content]
         elif key not in labels and key in used and (key in theirs or key in ours):
             labels[key] = str(next(numbers)) if label.isdecimal() else _free_label(label, taken)
             taken.add(labels[key].casefold())
-    return labels
-
-
-def _alike(theirs: Mapping[str, str], ours: Mapping[str, str], used: Mapping[str, str]) -> set[str]:
-    """Labels of footnotes that say the same in both texts, also in the footnotes that they name."""
-    alike = {label for label, content in theirs.items() if ours.get(label) == content}
-    defined = {*theirs, *ours}
-    naming: dict[str, list[str]] = {}
-    for label in alike:
-        for named in {each.casefold() for each in _LABEL.findall(theirs[label])} & used.keys():
-            naming.setdefault(named, []).append(label)
-    # A worklist: a long row of footnotes that name one another takes time in proportion.
-    unsure = [label for named in naming.keys() & defined - alike for label in naming[named]]
-    while unsure:
-        label = unsure.pop()
-        if label in alike:
-            alike.remove(label)
-            unsure += naming.get(label, ())
-    return alike
+    return spliced(
+        text, (Cut(*each.span(1), labels.get(each[1].casefold(), each[1])) for each in found)
+    )
 
 
 def _free_label(label: str, taken: set[str]) -> str:

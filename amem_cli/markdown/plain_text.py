@@ -7,25 +7,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from amem_cli.markdown.links import WikiLink, is_attachment, is_embed, scan_links
-from amem_cli.markdown.regions import Cut, spliced
+from amem_cli.markdown.regions import Cut, find_regions, spliced
 
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
-_RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
-_LINE_MARKS = re.compile(
-    r"(?:[ \t>]{0,32})(?:#{1,6}[ \t]+|[-*+•→][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)?"
-)
 _OWN_LINE = re.compile(r"[ \t]{0,32}(?:[-*+•→|#>]|\d{1,3}[.)][ \t])")
+# Of a list item, beside the marks of markdown that `plain_text` takes away.
+_NUMBER = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[•→])[ \t]+")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ \t]*(\[!)?")
-_CALLOUT = re.compile(r"\[![a-zA-Z-]{1,20}\][+-]?")
-_WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{0,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}(?:\s[^()\n]{0,200})?\)")
 _ADDRESS = re.compile(r"<?\b(?:https?|ftp|mailto|obsidian|file):[^\s<>)\]]{1,2000}>?")
 _TEMPLATE = re.compile(r"\{\{[^{}\n]{0,300}\}\}|\{%[^%\n]{0,300}%\}")
-_HTML = re.compile(r"</?[a-zA-Z!][^<>\n]{0,300}>")
-_BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]{1,60}$")
-_EMPHASIS = re.compile(r"\*{1,3}|~~|==|`{1,16}|(?<!\w)_{1,3}|_{1,3}(?!\w)")
-_LEFTOVERS = re.compile(r"\[\[|\]\]|\{\{|\}\}|-{3,}|%%|\||!\[")
-_BLANKS = re.compile(r"[ \t\u00a0]{2,}")
 
 
 @lru_cache(maxsize=64)
@@ -36,38 +25,24 @@ def prose(markdown: str, *, with_code: bool = False) -> str:
         markdown: a note's body.
         with_code: keep the lines inside code fences, as they are.
     """
-    lines: list[str] = []
-    fence = ""
-    for line in markdown.splitlines():
-        mark, bare, kept = _FENCE.match(line), line.strip(), ""
-        if not fence and not mark:
-            kept = _plain_line(line)
-        elif not fence and mark:
-            fence = mark[1]
-        elif mark and bare == bare[0] * len(bare) and bare.startswith(fence):
-            fence = ""
-        elif with_code:
-            kept = line
-        lines.extend(("", kept, "") if _OWN_LINE.match(line) else (kept,))
-    return "\n".join(lines)
+    fences = [each for each in find_regions(markdown) if each.kind == "fence"]
+    pieces, position = [], 0
+    for fence in fences:
+        pieces += [_parted(markdown[position : fence.start]), "\n\n"]
+        pieces += [markdown[fence.inner_start : fence.inner_end]] * with_code
+        position = fence.end
+    pieces.append(_parted(markdown[position:]))
+    return "".join(pieces)
 
 
-def _plain_line(line: str) -> str:
-    """One line of markdown without its markup."""
-    if _RULE_OR_TABLE_LINE.match(line):
-        return ""
-    marks = _LINE_MARKS.match(line)
-    line = line[marks.end() :] if marks else line
-    line = _CALLOUT.sub("", line)
-    line = _WIKILINK.sub(lambda link: link.group(2) or link.group(1).split("#")[0], line)
-    line = _LINK.sub(r"\1", line)
-    line = _ADDRESS.sub("", line)
-    line = _TEMPLATE.sub("", line)
-    line = _HTML.sub("", line)
-    line = _BLOCK_ID.sub("", line)
-    line = _EMPHASIS.sub("", line)
-    line = _LEFTOVERS.sub(" ", line)
-    return _BLANKS.sub(" ", line).strip()
+def _parted(markdown: str) -> str:
+    """Prose of a text without code fences."""
+    text = _TEMPLATE.sub("", _ADDRESS.sub("", markdown))
+    lines = (
+        f"\n{_NUMBER.sub('', line)}\n" if _OWN_LINE.match(line) else line
+        for line in text.splitlines()
+    )
+    return plain_text("\n".join(lines))
 
 
 def without_quotes(markdown: str) -> str:

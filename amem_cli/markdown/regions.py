@@ -306,15 +306,6 @@ def conflict_line(text: str) -> int:
         text,
         ((each.start, each.end) for each in find_regions(text) if each.kind in ("fence", "code")),
     )
-    expected, first = "<=>", 0
-    for mark in _MARKERS.finditer(visible):
-        if mark[0][0] != expected[0]:
-            if mark[0][0] != "<":
-                continue
-            expected = "<=>"
-        if mark[0][0] == "<":
-            first = visible.count("\n", 0, mark.start()) + 1
-        expected = expected[1:]
-        if not expected:
-            return first
-    return 0
+    marks = list(_MARKERS.finditer(visible))
+    whole = re.search("<=+>", "".join(mark[0][0] for mark in marks))
+    return visible.count("\n", 0, marks[whole.start()].start()) + 1 if whole else 0

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from amem_cli.errors import HeaderRefused
 
 if TYPE_CHECKING:
-    from yaml.events import CollectionEndEvent, Event, NodeEvent, ScalarEvent
+    from yaml.events import CollectionEndEvent, CollectionStartEvent, Event, ScalarEvent
 
 MAX_DEPTH = 16
 MAX_EVENTS = 20_000
 
+_TAB = "the header holds a tab", "Replace the tab by spaces."
 _NULLS = ("", "~", "null", "Null", "NULL")
 
 Kind = Literal["scalar", "list", "mapping"]
@@ -62,6 +63,13 @@ class Value:
         candidates = resolvers.get(self.text[:1], []) + resolvers.get(None, [])
         return not any(pattern.match(self.text) for _, pattern in candidates)
 
+    def scalars(self) -> Iterator[Value]:
+        """Every scalar within that is not empty, in order."""
+        if self.kind == "scalar" and self.end > self.start:
+            yield self
+        for part in self.parts:
+            yield from part.scalars()
+
     def meaning(self) -> object:
         """What a YAML reader makes of the value, wherever it is and however it is quoted."""
         # Quoting counts: bare `12:30` or `no` is not a text to every reader, in quotes it is.
@@ -70,8 +78,11 @@ class Value:
         return self.kind, tuple(part.meaning() for part in self.parts)
 
 
-def read_tree(text: str) -> Tree:
+def read_tree(text: str) -> Value | None:
     """Read a header's text in one pass over its events, without recursion.
+
+    Returns:
+        The mapping of all properties; None for a header of nothing but comments.
 
     Raises:
         HeaderRefused: the text is not YAML, too much of it, or not plain data.
@@ -80,17 +91,31 @@ def read_tree(text: str) -> Tree:
 
     # Only events are read: composing nested nodes recurses in C and can end the process.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    tree = Tree(text)
+    root: Value | None = None
+    opened: list[tuple[CollectionStartEvent, list[Value]]] = []
     try:
         for count, event in enumerate(yaml.parse(text, Loader=loader)):
             if count > MAX_EVENTS:
                 raise refusal(
                     text, _start(event), "the header holds too much", "Shorten the header."
                 )
-            tree.take(event)
+            _check_event(text, event, len(opened))
+            if isinstance(event, yaml.CollectionStartEvent):
+                opened.append((event, []))
+                continue
+            if isinstance(event, yaml.ScalarEvent):
+                value = _scalar(text, event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                value = _collection(text, *opened.pop(), event)
+            else:
+                continue
+            if opened:
+                opened[-1][1].append(value)
+            else:
+                root = value
     except yaml.YAMLError as error:
         raise _yaml_refusal(text, error) from None
-    return tree
+    return root
 
 
 def refusal(text: str, offset: int, message: str, hint: str) -> HeaderRefused:
@@ -99,122 +124,69 @@ def refusal(text: str, offset: int, message: str, hint: str) -> HeaderRefused:
     return HeaderRefused(message, line=text.count("\n", 0, offset) + 2, hint=hint)
 
 
-def tab_refusal(text: str, offset: int) -> HeaderRefused:
-    """The refusal of a tab, on whose meaning YAML readers disagree."""
-    return refusal(text, offset, "the header holds a tab", "Replace the tab by spaces.")
+def _check_event(text: str, event: Event, depth: int) -> None:
+    """Refuse what is not plain data, or not a mapping at the top."""
+    from yaml.events import MappingStartEvent, NodeEvent
 
-
-@dataclass(slots=True)
-class _Open:
-    """A list or mapping whose end is still to come."""
-
-    start: int
-    kind: Kind
-    style: str
-    parts: list[Value] = field(default_factory=list)
-
-
-class Tree:
-    """A header's values, put together from events; what is not plain data is refused.
-
-    Attributes:
-        root: the mapping of all properties; None for a header of nothing but comments.
-        scalars: start and end of every scalar that is not empty, in order.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.root: Value | None = None
-        self.scalars: list[tuple[int, int]] = []
-        self._text = text
-        self._open: list[_Open] = []
-
-    def take(self, event: Event) -> None:
-        """Take the next event."""
-        from yaml import events
-
-        if isinstance(event, events.NodeEvent):
-            self._check_plain(event)
-            if not self._open:
-                self._check_root(event)
-        if isinstance(event, events.ScalarEvent):
-            self._scalar(event)
-        elif isinstance(event, events.CollectionStartEvent):
-            kind: Kind = "mapping" if isinstance(event, events.MappingStartEvent) else "list"
-            style = "flow" if event.flow_style else "block"
-            self._open.append(_Open(_start(event), kind, style))
-        elif isinstance(event, events.CollectionEndEvent):
-            self._close(event)
-        elif getattr(event, "explicit", False):
-            raise refusal(
-                self._text,
-                _start(event),
-                "the header holds a document marker",
-                "Close the header with --- only.",
-            )
-
-    def _check_plain(self, event: NodeEvent) -> None:
+    if isinstance(event, NodeEvent):
         if event.anchor:
-            message, hint = "the header uses an anchor (&) or alias (*)", "Write the value out."
+            fault = "the header uses an anchor (&) or alias (*)", "Write the value out."
         elif getattr(event, "tag", None):
-            message, hint = "the header uses a YAML tag (!)", "Put the value in double quotes."
-        elif len(self._open) >= MAX_DEPTH:
-            message, hint = "the header is nested too deep", "Flatten the property."
-        else:
-            return
-        raise refusal(self._text, _start(event), message, hint)
-
-    def _check_root(self, event: NodeEvent) -> None:
-        from yaml.events import MappingStartEvent
-
-        if not isinstance(event, MappingStartEvent):
+            fault = "the header uses a YAML tag (!)", "Put the value in double quotes."
+        elif depth >= MAX_DEPTH:
+            fault = "the header is nested too deep", "Flatten the property."
+        elif not depth and not isinstance(event, MappingStartEvent):
             raise NotProperties(
                 "what the first two lines --- enclose is text, not properties",
-                line=self._text.count("\n", 0, _start(event)) + 2,
+                line=text.count("\n", 0, _start(event)) + 2,
                 hint="Write `name: value` lines there, or *** in place of the first ---.",
             )
-        if event.flow_style:
-            raise refusal(
-                self._text,
-                _start(event),
-                "the header is written in braces",
-                "Write each property as `name: value` on its own line.",
-            )
-
-    def _scalar(self, event: ScalarEvent) -> None:
-        start, end = _start(event), _end(event)
-        style: str = event.style or ""
-        # PyYAML's end mark lies behind the blank lines below a block, which an edit must keep.
-        if style in ("|", ">"):
-            end = start + len(self._text[start:end].rstrip(" \t\r\n"))
-        if end > start:
-            self.scalars.append((start, end))
-        self._open[-1].parts.append(Value(start, end, "scalar", style, event.value))
-
-    def _close(self, event: CollectionEndEvent) -> None:
-        closed = self._open.pop()
-        is_flow = closed.style == "flow"
-        # The end mark of a block list lies behind comments that are not the list's.
-        end = _end(event) if is_flow or not closed.parts else closed.parts[-1].end
-        if closed.kind == "mapping":
-            self._check_names(closed.parts[::2])
-        value = Value(closed.start, end, closed.kind, closed.style, parts=tuple(closed.parts))
-        if self._open:
-            self._open[-1].parts.append(value)
+        elif not depth and getattr(event, "flow_style", False):
+            hint = "Write each property as `name: value` on its own line."
+            fault = "the header is written in braces", hint
         else:
-            self.root = value
+            return
+    elif getattr(event, "explicit", False):
+        fault = "the header holds a document marker", "Close the header with --- only."
+    else:
+        return
+    raise refusal(text, _start(event), *fault)
 
-    def _check_names(self, names: list[Value]) -> None:
-        seen: set[str] = set()
-        for name in names:
-            if name.kind != "scalar":
-                message, hint = "a list or mapping is used as a name", "Put it in double quotes."
-            elif name.text in seen:
-                message = f"the property `{name.text[:80]}` appears twice"
-                hint = "Keep one of the two."
-            else:
-                seen.add(name.text)
-                continue
-            raise refusal(self._text, name.start, message, hint)
+
+def _scalar(text: str, event: ScalarEvent) -> Value:
+    start, end = _start(event), _end(event)
+    style: str = event.style or ""
+    # PyYAML's end mark lies behind the blank lines below a block, which an edit must keep.
+    if style in ("|", ">"):
+        end = start + len(text[start:end].rstrip(" \t\r\n"))
+    return Value(start, end, "scalar", style, event.value)
+
+
+def _collection(
+    text: str, opening: CollectionStartEvent, parts: list[Value], closing: CollectionEndEvent
+) -> Value:
+    from yaml.events import MappingStartEvent
+
+    kind: Kind = "mapping" if isinstance(opening, MappingStartEvent) else "list"
+    if kind == "mapping":
+        _check_names(text, parts[::2])
+    style = "flow" if opening.flow_style else "block"
+    # The end mark of a block list lies behind comments that are not the list's.
+    end = parts[-1].end if parts and not opening.flow_style else _end(closing)
+    return Value(_start(opening), end, kind, style, parts=tuple(parts))
+
+
+def _check_names(text: str, names: list[Value]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.kind != "scalar":
+            fault = "a list or mapping is used as a name", "Put it in double quotes."
+        elif name.text in seen:
+            fault = f"the property `{name.text[:80]}` appears twice", "Keep one of the two."
+        else:
+            seen.add(name.text)
+            continue
+        raise refusal(text, name.start, *fault)
 
 
 def _start(event: Event) -> int:
@@ -231,7 +203,7 @@ def _yaml_refusal(text: str, error: Exception) -> HeaderRefused:
     problem = str(getattr(error, "problem", None) or "it cannot be read")
     character = text[offset : offset + 1]
     if character == "\t":
-        return tab_refusal(text, offset)
+        return refusal(text, offset, *_TAB)
     if "mapping values" in problem:
         hint = "Put the value after the first colon in double quotes."
     elif "start any token" in problem:
@@ -396,10 +368,11 @@ def read_header(raw: bytes, fences: Fences) -> Header:
     _check_encoding(source, first_line=2)
     text = source.decode("utf-8")
     _check_marks(text)
-    tree = read_tree(text)
-    _check_placeholders(text, tree)
-    _check_tabs(text, tree)
-    entries = tuple(_entries(text, tree.root.parts)) if tree.root else ()
+    root = read_tree(text)
+    scalars = list(root.scalars()) if root else []
+    _check_placeholders(text, scalars)
+    _check_tabs(text, scalars)
+    entries = tuple(_entries(text, root.parts)) if root else ()
     indent = _before_on_line(text, entries[0].start) if entries else ""
     return Header(text, fences.line_ending, entries, indent)
 
@@ -462,24 +435,22 @@ def _check_marks(text: str) -> None:
             raise refusal(text, found.start(), message, hint)
 
 
-def _check_placeholders(text: str, tree: Tree) -> None:
-    for start, end in tree.scalars:
+def _check_placeholders(text: str, scalars: list[Value]) -> None:
+    for each in scalars:
         # In quotes or a block of text a person may write about templates.
-        if text[start] not in "\"'|>":
-            found = _PLACEHOLDER.search(text, start, end)
-            if found:
-                raise refusal(text, found.start(), *_TEMPLATE_ADVICE)
+        if not each.style and (found := _PLACEHOLDER.search(text, each.start, each.end)):
+            raise refusal(text, found.start(), *_TEMPLATE_ADVICE)
 
 
-def _check_tabs(text: str, tree: Tree) -> None:
-    gap_start = 0
-    for start, end in [*tree.scalars, (len(text), len(text))]:
-        for found in _COMMENT_OR_TAB.finditer(text, gap_start, start):
+def _check_tabs(text: str, scalars: list[Value]) -> None:
+    starts = [*(each.start for each in scalars), len(text)]
+    ends = [0, *(each.end for each in scalars)]
+    for gap in zip(ends, starts, strict=True):
+        for found in _COMMENT_OR_TAB.finditer(text, *gap):
             # Before a comment or a line's end a tab means nothing; elsewhere YAML readers disagree.
             is_tab = text[found.start()] == "\t"
             if is_tab and text[found.end() : found.end() + 1] not in ("", "\r", "\n", "#"):
-                raise tab_refusal(text, found.start())
-        gap_start = end
+                raise refusal(text, found.start(), *_TAB)
 
 
 def _entries(text: str, parts: tuple[Value, ...]) -> Iterator[Entry]:

@@ -56,7 +56,7 @@ def bare(value: object) -> Bare | None:
 
 
 def _meaning(text: str) -> object:
-    root = read_tree(f"a: {text}\n").root
+    root = read_tree(f"a: {text}\n")
     return root.parts[1].meaning() if root else None
 
 

@@ -401,22 +401,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _is_boundary(text: str, position: int) -> bool:
-    """Whether a reader sees the letters before and after the position as two."""
+    """Whether no mark, modifier or joiner ties the letters before and after the position."""
     before, after = text[position - 1], text[position]
-    if unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff":
-        return False
-    if _ZERO_WIDTH_JOINER in (before, after) or "\u1160" <= after <= "\u11ff":
-        return False
-    # A virama joins the consonants on both sides of it, as in `क्ष`.
-    if unicodedata.combining(before) == 9 and after.isalpha():
-        return False
-    if _is_flag_half(after):
-        start = position
-        while start and _is_flag_half(text[start - 1]):
-            start -= 1
-        return (position - start) % 2 == 0
-    return True
-
-
-def _is_flag_half(letter: str) -> bool:
-    return "\U0001f1e6" <= letter <= "\U0001f1ff"
+    tied = unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"
+    return not (tied or _ZERO_WIDTH_JOINER in (before, after))

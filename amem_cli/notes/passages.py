@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from amem_cli.language.words import UNSPACED_RUN
@@ -27,18 +26,9 @@ _BREAKS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A piece of a text: `text == whole[start:end]`."""
-
-    start: int
-    end: int
-    text: str
-
-
 def split_passages(
     text: str, *, target_chars: int = USUAL_TARGET, max_chars: int = USUAL_MAXIMUM
-) -> list[Passage]:
+) -> list[str]:
     """The passages of a text in order, without overlap, that hold its every non-blank character.
 
     Cuts before headings and between paragraphs if it can, then between lines, sentences and
@@ -56,27 +46,22 @@ def split_passages(
     maximum = max(_UNSPACED_LENGTH, max_chars)
     target = min(target_chars, maximum)
     if _length(text, 0, len(text)) <= maximum:
-        return _passage(text, 0, len(text))
-    passages: list[Passage] = []
+        return _filled([text])
+    passages: list[str] = []
     start = end = size = 0
     for block_start, block_end in _blocks(text, maximum):
         block = _length(text, block_start, block_end)
         is_full = size + block > (maximum if size < target // 2 else target)
         starts_chapter = size > target // 3 and _HEADING.match(text, block_start) is not None
         if size and (is_full or starts_chapter):
-            passages += _passage(text, start, end)
+            passages.append(text[start:end])
             start, size = block_start, 0
         end, size = block_end, size + block
-    return passages + _passage(text, start, end)
+    return _filled([*passages, text[start:end]])
 
 
-def _passage(text: str, start: int, end: int) -> list[Passage]:
-    piece = text[start:end]
-    kept = piece.strip()
-    if not kept:
-        return []
-    start += len(piece) - len(piece.lstrip())
-    return [Passage(start, start + len(kept), kept)]
+def _filled(pieces: Sequence[str]) -> list[str]:
+    return [kept for piece in pieces if (kept := piece.strip())]
 
 
 def _length(text: str, start: int, end: int) -> int:

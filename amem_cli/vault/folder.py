@@ -8,7 +8,7 @@ import re
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -309,17 +309,12 @@ class VaultFolder:
             with self._made_folder_of(path) as folder:
                 create_in(folder, name, content, modified_ns=modified_ns)
             return
-        try:
-            with self._folder_of(path) as folder:
-                if not self._is_spelled(path):
-                    raise FileNotFoundError
-                if folder.lstat(name).st_size > MAX_NOTE_BYTES:
-                    raise SettingsError(f"{path} is larger than 2 MiB", hint="Split the note.")
-                replace_in(folder, name, content, expected=expected, modified_ns=modified_ns)
-        except (FileNotFoundError, NotADirectoryError):
-            raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
-        except OSError as error:
-            raise write_failure(path, error) from error
+        with _told(path), self._folder_of(path) as folder:
+            if not self._is_spelled(path):
+                raise FileNotFoundError
+            if folder.lstat(name).st_size > MAX_NOTE_BYTES:
+                raise SettingsError(f"{path} is larger than 2 MiB", hint="Split the note.")
+            replace_in(folder, name, content, expected=expected, modified_ns=modified_ns)
 
     def require_writable(self, path: str) -> None:
         """Refuse a note whose file or folder cannot be written; nothing is touched."""
@@ -338,17 +333,10 @@ class VaultFolder:
             SettingsError: it cannot be moved.
         """
         name, new_name = path_parts(path)[-1], path_parts(to)[-1]
-        try:
-            with self._folder_of(path) as folder, self._made_folder_of(to) as other:
-                folder.move(name, other, new_name)
-                folder.sync()
-                other.sync()
-        except FileExistsError:
-            raise
-        except FileNotFoundError:
-            raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
-        except OSError as error:
-            raise write_failure(path, error) from error
+        with _told(path), self._folder_of(path) as folder, self._made_folder_of(to) as other:
+            folder.move(name, other, new_name)
+            folder.sync()
+            other.sync()
 
     def move_to_trash(self, path: str) -> str:
         """Move a note to `.trash/`, as Obsidian does; returns its path there.
@@ -358,22 +346,17 @@ class VaultFolder:
             SettingsError: it cannot be moved.
         """
         name = path_parts(path)[-1]
-        try:
-            with self._folder_of(path) as folder, self._trash() as trash:
-                folder.lstat(name)
-                for number in range(1, 10_000):
-                    target = name if number == 1 else with_suffix(name, number)
-                    try:
-                        # One step: a link and an unlink would delete what an editor saves between.
-                        folder.move(name, trash, target)
-                    except FileExistsError:
-                        continue
-                    folder.sync()
-                    return f"{TRASH}/{target}"
-        except FileNotFoundError:
-            raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
-        except OSError as error:
-            raise write_failure(path, error) from error
+        with _told(path), self._folder_of(path) as folder, self._trash() as trash:
+            folder.lstat(name)
+            for number in range(1, 10_000):
+                target = name if number == 1 else with_suffix(name, number)
+                try:
+                    # One step: a link and an unlink would delete what an editor saves between.
+                    folder.move(name, trash, target)
+                except FileExistsError:
+                    continue
+                folder.sync()
+                return f"{TRASH}/{target}"
         raise SettingsError("the trash is full of notes of this name", hint="Empty .trash/.")
 
     def read_trashed(self, path: str, sha: str) -> FileContent | None:
@@ -479,6 +462,19 @@ class VaultFolder:
         with suppress(OSError, UnsafePath), self._enter(f"{STATE_FOLDER}/{INTENTS}") as folder:
             for name in _abandoned(folder):
                 folder.unlink(name)
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """What the system says of a note that cannot be written, as the program's own errors."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
+    except OSError as error:
+        raise write_failure(path, error) from error
 
 
 def _abandoned(folder: OpenFolder) -> list[str]:

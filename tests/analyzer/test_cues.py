@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from amem_cli.analyzer.cues import Statement, statements
 from amem_cli.analyzer.link_evidence import LinkCandidate
-from amem_cli.language.dates import days_named
 from amem_cli.markdown.links import find_links
 from amem_cli.notes.note import Note
 
@@ -119,56 +117,9 @@ def test_a_cue_that_points_at_nothing_is_only_proposed_for_the_nearest_note() ->
     assert said("The Miwe came on Monday.", 0.9) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "sure"),
-    [
-        ("This replaces the Sunday evening review.", True),
-        ("On Friday now, instead of the Sunday evening review of old.", False),
-        ("This replaces the Sunday evening review meeting.", False),
-        ("This replaces the Sunday evening.", False),
-        ("This replaces the evening milk.", False),
-    ],
-)
-def test_a_title_is_named_in_part(text: str, sure: bool) -> None:
-    title = "I review new notes on Sunday evening"
-    older = LinkCandidate("notes/Review.md", title, "Slowly.", 0.2, 3, created="2026-02-11T10:00")
-    found = [each for each in said(text, among=[*OLDER, older]) if each.sure]
-    assert [each.pointer for each in found] == ["title"] * sure
-
-
-def test_two_notes_that_are_named_in_part_are_not_told_apart() -> None:
-    names = ("Evening review of Sunday", "Review on Sunday evening")
-    alike = [LinkCandidate(f"{name}.md", name, "Slowly.", 0.2, 3) for name in names]
-    found = said("This replaces the Sunday evening review.", among=alike)
-    assert not [each for each in found if each.sure]
-
-
 def test_what_is_replaced_must_be_something_that_the_older_note_speaks_of() -> None:
     assert said("We take the used one instead of the Miwe.", 0.8)
     assert said("The Miwe bakes at 18 instead of 30, so we lost two hours.", 0.8) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "last"),
-    [
-        ("the vote of sept 7", date(2025, 9, 7), date(2025, 9, 7)),
-        ("on the 4th of march", date(2026, 3, 4), date(2026, 3, 4)),
-        ("am 4. märz", date(2026, 3, 4), date(2026, 3, 4)),
-        ("on 2026-03-04", date(2026, 3, 4), date(2026, 3, 4)),
-        ("what i wrote on friday", date(2026, 3, 13), date(2026, 3, 13)),
-        ("yesterday's note", date(2026, 3, 19), date(2026, 3, 19)),
-        ("back in may", date(2025, 5, 1), date(2025, 5, 31)),
-        ("last week i wrote", date(2026, 3, 7), date(2026, 3, 19)),
-    ],
-)
-def test_days_that_a_sentence_names(text: str, first: date, last: date) -> None:
-    [named] = days_named(text, date(2026, 3, 20))
-    assert (named.first, named.last) == (first, last)
-
-
-@pytest.mark.parametrize("text", ["we may go", "31 february", "on 2031-01-01", "1234"])
-def test_what_names_no_day_until_today(text: str) -> None:
-    assert days_named(text, date(2026, 3, 20)) == []
 
 
 def said_of_links(body: str) -> list[Statement]:

@@ -78,5 +78,5 @@ def test_a_chinese_title_that_a_note_names_speaks_for_a_link() -> None:
     ]
     named, other = gather_evidence(note, older, document_frequency=lambda word: 2, total=64)
     assert named.mentioned
-    assert named.title > other.title
+    assert named.features["title"] > other.features["title"]
     assert not other.mentioned

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.errors import AmemError, Problem
+from amem_cli.errors import AmemError, Problem, UnsafePath
 from amem_cli.index.sync import synchronise
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.safe_write import sha256
@@ -62,6 +62,8 @@ def test_links_lead_nowhere_and_scanning_ends(tmp_path: Path) -> None:
             vault.write(path, b"x", expected=sha256(b"secret\n"))
         with pytest.raises(AmemError):
             vault.write(f"{path}/new.md", b"x", expected=None)
+    with pytest.raises(UnsafePath):
+        vault.write("folder/new.md", b"x", expected=None)
     assert tree_hashes(tmp_path / "elsewhere") == {"secret.md": sha256(b"secret\n")}
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.language.detect import OTHER, language_of, language_shares, named_shares
+from amem_cli.language.detect import (
+    OTHER,
+    detect_language,
+    language_of,
+    language_shares,
+    named_shares,
+)
 from amem_cli.markdown.plain_text import prose
 from tests.documents import TOP
 
@@ -117,6 +122,7 @@ def test_a_paragraph_tells_its_language(language: str, text: str) -> None:
 def test_lists_and_names_tell_nothing(text: str) -> None:
     assert not (language_of(text).code and language_of(text).is_clear)
     assert language_shares([text, ENGLISH]) == {"en": 1.0}
+    assert detect_language(text) in ("en", "zh")
 
 
 @pytest.mark.parametrize("text", [ENGLISH, OTHERS[0][1]])
@@ -160,10 +166,3 @@ def test_any_text_can_be_surveyed(text: str) -> None:
     assert sum(language_shares([text]).values()) == pytest.approx(
         1 if language_shares([text]) else 0
     )
-
-
-def test_a_sample_takes_less_than_a_second_of_processor_time() -> None:
-    texts = [f"{ENGLISH} {dict(OTHERS)['zh']} {number}\n" * 20 for number in range(300)]
-    started = time.process_time()
-    language_shares(texts)
-    assert time.process_time() - started < 1.0

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.index.text import indexable_text, search_terms
-from amem_cli.language.detect import detect_language
 from amem_cli.language.words import (
     cjk_bigrams,
     is_stopword,
@@ -118,25 +117,6 @@ def test_chinese_sentences_end_without_blanks() -> None:
 def test_a_wrapped_paragraph_is_read_across_lines() -> None:
     wrapped = "This sentence is long enough to have been wrapped by an editor\nat the margin."
     assert sentences(wrapped) == [wrapped.replace("\n", " ")]
-
-
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("The queue is a table and that is fine", "en"),
-        ("Die Küche ist nicht so groß wie gedacht", "de"),
-        ("le chien est dans la maison", "fr"),
-        ("el perro está en la casa", "es"),
-        ("今天天气很好", "zh"),
-        ("これは本です", "ja"),
-        ("안녕하세요", "ko"),
-        ("Привет мир", "ru"),
-        ("12345", "en"),
-        ("", "en"),
-    ],
-)
-def test_languages_are_told_apart(text: str, language: str) -> None:
-    assert detect_language(text) == language
 
 
 def test_inflected_forms_share_a_stem() -> None:

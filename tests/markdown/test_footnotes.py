@@ -75,12 +75,6 @@ def test_each_reference_still_leads_to_its_own_text(kept: str, other: str, beyon
     assert text_beyond(kept, other) == beyond
 
 
-def test_footnotes_that_name_one_another_in_a_long_row_take_time_in_proportion() -> None:
-    row = "".join(f"[^{number}]: x[^{number + 1}]\n" for number in range(20_000))
-    beyond = text_beyond(f"{row}[^20000]: One.\n", f"{row}[^20000]: Two.\n")
-    assert beyond.startswith("[^20001]: x[^20002]") and beyond.endswith("[^40001]: Two.")
-
-
 def test_of_definitions_below_one_another_only_the_new_one_comes() -> None:
     kept = "A.[^1]\n\n[^1]: One.\n[^2]: Two.\n"
     other = "B.[^2] C.[^4]\n\n[^2]: Two.\n[^4]: Four.\n"

@@ -62,12 +62,6 @@ def test_only_the_sentence_with_nothing_but_a_link_goes() -> None:
     assert only_sentences("Up: [[Home]]\nWe take it. [[Oven]]").split() == ["We", "take", "it."]
 
 
-def test_properties_inside_of_the_text_are_blank() -> None:
-    assert only_sentences("---\ntags:\n  - zoo\n---\nOtters sleep.\n").strip() == "Otters sleep."
-    rules = "---\nOtters sleep late.\n---\n"
-    assert "Otters sleep late." in only_sentences(rules)
-
-
 @given(st.text("aA b[]|#`-:.\n>~%\0", max_size=300))
 def test_every_character_keeps_its_place(text: str) -> None:
     kept = only_sentences(text)

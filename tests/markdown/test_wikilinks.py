@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.markdown.links import WikiLink, find_hashtags, find_links, format_link, parse_link
 from amem_cli.markdown.plain_text import plain_text
-
-MARKUP = [
-    *("[[", "]]", "[", "]", "](", ")", "![[", "|", "\\|", "#", "^", "`", "```", "~~~", "%%"),
-    *("<!--", "-->", "\n", "\n\n", "    ", "> ", "- ", "*", "_", "\\", " ", "A", "Note", "é", "图"),
-    *("[a](b.md)", "[[A|b]]", "#tag", "<b>", "https://x.y", "|a|b|", "\r\n", "\0"),
-]
-markdown = st.lists(st.one_of(st.sampled_from(MARKUP), st.text(max_size=5)), max_size=40).map(
-    "".join
-)
 
 
 def targets(text: str) -> list[str]:
@@ -191,25 +180,6 @@ def test_plain_text_keeps_the_words(text: str, plain: str | None) -> None:
         "H": "H2O x https://x.y/_a_ https://a.b/_c_",
     }
     assert plain_text(text) == (expected[text[0]] if plain is None else plain)
-
-
-@given(markdown)
-def test_every_link_is_a_slice_of_the_text(text: str) -> None:
-    links = find_links(text)
-    for link in links:
-        written = text[link.start : link.end]
-        opening = "![" if link.embed else "["
-        assert written.startswith(opening)
-        assert written.endswith("]]" if link.style == "wikilink" else ")")
-        assert link.display in written or "\\|" in written
-        assert link.target or link.fragment
-        if link.style == "wikilink":
-            assert "\n" not in link.target and "[[" not in link.target
-            assert link.target in written
-    assert [link.start for link in links] == sorted(link.start for link in links)
-    wikilinks = [link for link in links if link.style == "wikilink"]
-    for first, second in pairwise(wikilinks):
-        assert first.end <= second.start
 
 
 @given(st.text(st.characters(exclude_characters="[]|#\\`%<\n\r\0"), min_size=1), st.text())
