@@ -52,14 +52,12 @@ _LETTERS_A_WORD = 5.0
 _UNSPACED_LETTERS_A_WORD = 2.0
 
 _PUNCTUATION = "!\"#%&'()*+,-.:;<=>?[]_`{|}~¡¿«»„“”‚‘…–—。、，·"
-_SCRIPT_STARTS = (
-    (0x0250, "latin"), (0x0370, "other"), (0x0400, "el"), (0x0530, "ru"), (0x0590, "hy"),
-    (0x0600, "he"), (0x0700, "ar"), (0x0900, "other"), (0x0980, "hi"), (0x0E00, "other"),
-    (0x0E80, "th"), (0x1100, "other"), (0x1200, "ko"), (0x1E00, "other"), (0x2000, "latin"),
-    (0x3040, "other"), (0x3100, "ja"), (0x3130, "zh"), (0x3190, "ko"), (0x31F0, "zh"),
-    (0x3400, "ja"), (0xA000, "zh"), (0xAC00, "other"), (0xD7B0, "ko"), (0xF900, "other"),
-    (0xFB00, "zh"), (0x20000, "other"), (0x40000, "zh"),
-)  # fmt: skip
+# By the first word of a letter's name in Unicode.
+_SCRIPTS = {
+    "LATIN": "latin", "GREEK": "el", "CYRILLIC": "ru", "ARMENIAN": "hy", "HEBREW": "he",
+    "ARABIC": "ar", "DEVANAGARI": "hi", "THAI": "th", "HANGUL": "ko", "HIRAGANA": "ja",
+    "KATAKANA": "ja", "KATAKANA-HIRAGANA": "ja", "CJK": "zh", "BOPOMOFO": "zh",
+}  # fmt: skip
 
 _OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u3040-\U0003ffff]")
 
@@ -241,8 +239,7 @@ def _script_of(letters: Counter[str]) -> str:
 
 
 def _script(character: str) -> str:
-    point = ord(character)
-    return next((name for bound, name in _SCRIPT_STARTS if point < bound), OTHER)
+    return _SCRIPTS.get(unicodedata.name(character, "").partition(" ")[0], OTHER)
 
 
 def _words_in(text: str) -> float:

@@ -42,8 +42,6 @@ def said(
     [
         ("This replaces the decision of 4 March.", OVEN, "supersedes", "day"),
         ("The decision of March 4th is cancelled.", OVEN, "supersedes", "day"),
-        ("So [[Deck oven plan]] is dead, we take a used one.", OVEN, "supersedes", "link"),
-        ("So point two of [[Deck oven|the oven]] is wrong.", OVEN, "contradicts", "link"),
         ("Not four trays as in my Deck oven plan: it is no longer valid.", OVEN, "supersedes", ""),
         ("Confirms that bake 14 had too little heat.", BAKE, "supports", "title"),
         ("My “Bake 14” was wrong about the flour.", BAKE, "contradicts", "title"),
@@ -139,7 +137,6 @@ def said_of_links(body: str) -> list[Statement]:
         ("This replaces [[Boiler]].", "supersedes"),
         ("This replaces what [[Boiler]] says: it is too warm.", "supersedes"),
         ("What [[Boiler]] says is wrong.", "contradicts"),
-        ("So this supersedes [[Friday review]].", "supersedes"),
         ("[[Friday review]] is superseded.", "supersedes"),
         ("[[Seat height]] is wrong: it is 72 cm.", "contradicts"),
         ("[[Seat height]] is no longer valid.", "supersedes"),
@@ -211,23 +208,9 @@ def test_a_link_that_is_the_subject_or_the_object_of_a_cue_is_spoken_of(
         "It was [[Mia]], not Bob, who was right.",
     ],
 )
-def test_a_cue_about_something_else_or_about_a_person_changes_no_linked_note_unasked(
+def test_a_cue_about_something_else_or_about_a_person_says_nothing_of_a_linked_note(
     body: str,
 ) -> None:
-    assert not [each for each in said_of_links(body) if each.sure]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "See [[Budget 2026]]. The kettle in the kitchen is broken and no longer works.",
-        "Our team replaced the server, and [[Tea]] helped.",
-        "[[Opening date|It]] was set last month. The kettle with its lid is wrong for induction.",
-        "We no longer have time for the garden, as [[Project A]] takes the weekends.",
-        "The man from [[Berlin]] was wrong.",
-    ],
-)
-def test_nothing_is_said_of_a_note_that_is_only_linked_nearby(body: str) -> None:
     assert said_of_links(body) == []
 
 

@@ -108,24 +108,3 @@ def test_a_language_needs_no_more_than_its_name_and_folds_what_it_tells() -> Non
     assert read.field("replaced.acts") == ("vervangt", r"/\bstrasse\b/")
     assert read.numbers == {"twee": 2}
     assert read.field("dates.ago") == ()
-
-
-@pytest.mark.parametrize(
-    ("told", "field"),
-    [
-        ({"name": 1}, "name"),
-        ({"replace": {}}, "replace"),
-        ({"replaced": {"act": []}}, "replaced.act"),
-        ({"replaced": {"acts": "x"}}, "replaced.acts"),
-        ({"replaced": {"acts": [" "]}}, "replaced.acts"),
-        ({"replaced": {"acts": ["/(/"]}}, "replaced.acts"),
-        ({"dates": {"months": ["mei"]}}, "dates.months"),
-        ({"dates": {"units": {"hour": "uur"}}}, "dates.units"),
-        ({"dates": {"ago": ["{count} geleden"]}}, "dates.ago"),
-        ({"numbers": {"twee": "2"}}, "numbers.twee"),
-        ({"words": {"time": 3}}, "words.time"),
-        ({"links": {"comma": ", "}}, "links"),
-    ],
-)
-def test_a_fault_is_told_with_its_field(told: dict[str, Any], field: str) -> None:
-    assert list(faults({"name": "Dutch", **told})) == [field]

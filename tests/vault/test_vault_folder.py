@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from amem_cli.errors import NotFoundError, SettingsError, UnsafePath, WriteConflict
+from amem_cli.index.connection import Database
 from amem_cli.system.leases import devices_of_servers
-from amem_cli.vault.dir_handle import OpenFolder
+from amem_cli.vault.dir_handle import OpenFolder, make_own_folder
 from amem_cli.vault.folder import MAX_NOTE_BYTES, VaultFolder
 from amem_cli.vault.safe_write import replace_in, sha256
 
@@ -277,3 +278,13 @@ def test_a_link_beside_what_a_killed_write_left_keeps_nothing_from_the_trash(
     os.utime(left, (0, 0))
     scanned(VaultFolder(tmp_path))
     assert [path.read_text() for path in (tmp_path / ".trash").iterdir()] == ["just mine"]
+
+
+def test_a_vault_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
+    state = tmp_path / "gone/.amem"
+    with pytest.raises(FileNotFoundError):
+        make_own_folder(state / "journal")
+    index = Database(state / "index.db")
+    assert index.temporary
+    index.close()
+    assert not (tmp_path / "gone").exists()
