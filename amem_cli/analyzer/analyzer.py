@@ -129,7 +129,7 @@ _TITLE_BONUS = 0.47
 _LEAST_SCORE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TagUse:
     """A tag of the vault, the notes that carry it, and its name's unit vector if it was encoded."""
 
@@ -164,13 +164,25 @@ def suggest_tags(
     parts = {part for use in uses for part in _words_of(use.tag) if is_unspaced(part)}
     in_title = _stems_in(title, parts)
     said = in_title | _stems_in(text, parts)
-    tagged_notes = sum(use.count for use in vocabulary) / _USUAL_TAGS_PER_NOTE
-    scored = ((_score(use, votes, text_vector, tagged_notes, said, in_title), use) for use in uses)
-    fitting = sorted(
-        (each for each in scored if each[0] >= _LEAST_SCORE),
-        key=lambda each: (-each[0], -each[1].count, each[1].tag),
-    )
-    return [use.tag for _, use in fitting[:limit]]
+    tagged_notes = max(1.0, sum(use.count for use in vocabulary) / _USUAL_TAGS_PER_NOTE)
+
+    def score(use: TagUse) -> float:
+        own = set(map(stem, _words_of(use.tag)))
+        likeness = 0.0 if use.vector is None else max(0.0, float(text_vector @ use.vector))
+        # Neighbours prove nothing about a tag that most notes carry; without this the first tag of
+        # a young vault would spread over all of it.
+        usual = min(1.0, use.count / tagged_notes)
+        return (
+            _VOTE_WEIGHT * votes.get(tag_key(use.tag), 0.0) * (1 - usual)
+            + _NAME_WEIGHT * likeness
+            + _WORD_BONUS * (bool(own) and own <= said)
+            + _TITLE_BONUS * (bool(own) and own <= in_title)
+        )
+
+    scores = {use: score(use) for use in uses}
+    fitting = [use for use in uses if scores[use] >= _LEAST_SCORE]
+    fitting.sort(key=lambda use: (-scores[use], -use.count, use.tag))
+    return [use.tag for use in fitting[:limit]]
 
 
 def _words_of(tag: str) -> list[str]:
@@ -200,24 +212,3 @@ def _votes(neighbours: Sequence[TaggedNeighbour]) -> Mapping[str, float]:
         for key in {tag_key(tag) for tag in neighbour.tags}:
             votes[key] += relevance * weight / electorate
     return votes
-
-
-def _score(
-    use: TagUse,
-    votes: Mapping[str, float],
-    text_vector: Vectors,
-    tagged_notes: float,
-    said: Set[str],
-    in_title: Set[str],
-) -> float:
-    own = set(map(stem, _words_of(use.tag)))
-    likeness = 0.0 if use.vector is None else max(0.0, float(text_vector @ use.vector))
-    # Neighbours prove nothing about a tag that most notes carry; without this the first tag of a
-    # young vault would spread over all of it.
-    usual = min(1.0, use.count / max(1.0, tagged_notes))
-    return (
-        _VOTE_WEIGHT * votes.get(tag_key(use.tag), 0.0) * (1 - usual)
-        + _NAME_WEIGHT * likeness
-        + _WORD_BONUS * (bool(own) and own <= said)
-        + _TITLE_BONUS * (bool(own) and own <= in_title)
-    )

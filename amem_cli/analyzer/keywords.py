@@ -191,7 +191,17 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
     # An identifier: `max_delay`, `mp3`, `iPhone`.
     if "_" in written or any(each.isdigit() or each.isupper() for each in written[1:]):
         return "code"
-    return _kind_of_plain_word(written, word, language, opens=opens)
+    everyday = is_everyday(word)
+    # German writes every noun with a capital, English only names.
+    if language == "de":
+        if written[0].isupper():
+            return "everyday" if everyday else "noun"
+        return "adjective"
+    if written[0].isupper() and not opens:
+        return "name"
+    if everyday:
+        return "everyday"
+    return "derived" if word.endswith(_DERIVED_ENDINGS) else "word"
 
 
 def _is_unfit(written: str, word: str, language: str) -> bool:
@@ -224,20 +234,6 @@ def _forms(verb: str) -> tuple[str, str, str]:
         return verb, verb[:-1] + "ies", verb[:-1] + "ied"
     third = verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "z")) else "s")
     return verb, third, verb.removesuffix("e") + "ed"
-
-
-def _kind_of_plain_word(written: str, word: str, language: str, *, opens: bool) -> str:
-    everyday = is_everyday(word)
-    # German writes every noun with a capital, English only names.
-    if language == "de":
-        if written[0].isupper():
-            return "everyday" if everyday else "noun"
-        return "adjective"
-    if written[0].isupper() and not opens:
-        return "name"
-    if everyday:
-        return "everyday"
-    return "derived" if word.endswith(_DERIVED_ENDINGS) else "word"
 
 
 def _runs(line: str, tokens: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
