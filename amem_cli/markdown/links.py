@@ -169,7 +169,7 @@ def scan_links(text: str) -> LinkScan:
     wikilinks = tuple(_wikilinks(text, visible))
     # Blanked, or the inner brackets of a wikilink would be read as those of a markdown link.
     unlinked = blank_out(visible, ((link.start, link.end) for link in wikilinks))
-    return LinkScan(tuple(find_regions(text)), visible, wikilinks, tuple(_markdown_spans(unlinked)))
+    return LinkScan(find_regions(text), visible, wikilinks, tuple(_markdown_spans(unlinked)))
 
 
 def _wikilinks(text: str, visible: str) -> Iterator[WikiLink]:

@@ -43,7 +43,9 @@ class Region:
     inner_end: int
 
 
-def find_regions(text: str) -> list[Region]:
+# Several readers ask about one text in turn.
+@lru_cache(maxsize=16)
+def find_regions(text: str) -> tuple[Region, ...]:
     """Find fenced and indented code, inline code, `<!-- -->` and `%% %%` comments.
 
     If two overlap, the one that starts first holds. An unclosed fence, and an unclosed comment
@@ -52,12 +54,6 @@ def find_regions(text: str) -> list[Region]:
     Returns:
         Regions in the order of the text, without overlap.
     """
-    return list(_regions(text))
-
-
-# Several readers ask about one text in turn.
-@lru_cache(maxsize=16)
-def _regions(text: str) -> tuple[Region, ...]:
     if not _ANY_MARK.search(text):
         return ()
     scanner = _Scanner(text)
@@ -67,7 +63,7 @@ def _regions(text: str) -> tuple[Region, ...]:
 
 def visible_text(text: str) -> str:
     """The text with its regions blanked, see `blank_out`."""
-    return blank_out(text, ((region.start, region.end) for region in _regions(text)))
+    return blank_out(text, ((region.start, region.end) for region in find_regions(text)))
 
 
 def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
-from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.markdown.regions import blank_out, find_regions, visible_text
 
 _ENDING = ".md"
 # In `[[…]]` these part off a heading, block or alias, end the link, or begin code or a comment.
@@ -238,7 +238,6 @@ _CONFLICT = re.compile(
 _CONFLICT_PART = re.compile(rf"(?:{_CONFLICT.pattern})(?:-[A-Z0-9]{{7}}(?=\.))?", re.IGNORECASE)
 # `4913` is the file with which Vim tries whether it may write in a folder.
 _LEFTOVER = re.compile(r".*~|[0-9]{4,5}|#.*#|~\$.*|\.~lock\..*|.*\.(?:tmp|sw[a-z]|part|crdownload)")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=\w{4})\.(?=\s)|[!?…](?=\s)|[。！？]")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|\s[–—(-](?=\s|\w)|[，；：、]")
 _LOOSE_END = " \t,;:.。、，；：-–—|"
@@ -340,18 +339,16 @@ def _has_word(text: str) -> bool:
 
 def _heading(content: str) -> str:
     """The words of the heading that opens the text, or of its first of level 1, or nothing."""
-    from amem_cli.markdown.plain_text import plain_text
+    from amem_cli.markdown.outline import headings
 
-    visible = blank_out(content, ((region.start, region.end) for region in find_regions(content)))
-    for match in _HEADING.finditer(visible):
-        opens_text = not visible[: match.start()].strip("\0 \t\r\n")
-        if opens_text or match[1] == "#":
-            return plain_text(content[match.start() : match.end()])
+    visible = visible_text(content)
+    for heading in headings(content):
+        if heading.level == 1 or not visible[: heading.start].strip("\0 \t\r\n"):
+            return heading.text
     return ""
 
 
 def _without_code_blocks(content: str) -> str:
-
     blocks = (region for region in find_regions(content) if region.kind in ("fence", "indented"))
     return blank_out(content, ((block.start, block.end) for block in blocks)).replace("\0", "")
 
