@@ -202,6 +202,16 @@ def test_processes_that_add_at_once_share_no_file_and_no_id(tmp_path: Path) -> N
     assert ports.index.notes.count() == 200
 
 
+def test_two_commands_at_once_both_add(amem: Program) -> None:
+    amem("init", "v")
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    command = [sys.executable, "-m", "amem_cli", "add", "text", "--title", "T", "--no-wait"]
+    variables = {**os.environ, **amem.environment}
+    running = [subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL) for _ in "ab"]
+    assert [process.wait(60) for process in running] == [0, 0]
+    assert all((amem.folder / "v/notes" / name).exists() for name in ("T.md", "T 2.md"))
+
+
 def test_problems_of_names_are_valid_text(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xffolder"))
     folder.mkdir()

@@ -41,7 +41,7 @@ def test_a_sound_header_is_changed_by_new_lines_alone(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
-def test_an_unsafe_header_is_refused_with_line_and_advice_and_its_note_read(case: Refused) -> None:
+def test_an_unsafe_header_is_refused_with_line_and_advice(case: Refused) -> None:
     with pytest.raises(HeaderRefused) as refused:
         edit_header(case.raw, CHANGES)
     assert case.reason in refused.value.message
