@@ -20,10 +20,7 @@ AFTER_RENAMED_PROPERTY = (
     "next: `amem index --rebuild` reads notes by the new name; values under the old name stay in"
     " the notes and count as yours"
 )
-AFTER_ENCODER = (
-    "next: `amem index`, or a running watcher, embeds all notes again; until then, searches use the"
-    " old vectors"
-)
+AFTER_ENCODER = "next: `amem index`, the next search or a running watcher embeds all notes again"
 KeyArgument = Annotated[str, Argument(help="For example llm.model.")]
 UserOption = Annotated[bool, Option("--user", help="Change the user's settings, not the vault's.")]
 

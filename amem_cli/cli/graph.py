@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from amem_cli.graph.graph import Graph
     from amem_cli.terminal.output import Console
     from amem_cli.workspace.workspace import Workspace
-
-    Positions = Mapping[str, tuple[float, float]]
 
 # The layout of a map takes noticeable time from this many notes.
 _LARGE_MAP = 1000
@@ -50,12 +48,6 @@ def graph(
     as_map: Annotated[
         bool, Option("--map", help="Place notes with similar meaning near each other.")
     ] = False,
-    colour: Annotated[
-        Literal["cluster", "tag"],
-        Option("--colour", "--color", help="What the colours of a map mean."),
-    ] = "cluster",
-    theme: Annotated[Literal["light", "dark"], Option(help="Theme of a png map.")] = "light",
-    dpi: Annotated[int, Option(help="Resolution of a png map.", min=40, max=600)] = 150,
     suggested: Annotated[
         bool,
         Option("--suggested", help="Also draw, dotted, the links that amem suggests."),
@@ -71,7 +63,7 @@ def graph(
         amem graph "Weekly review" --depth 3
         amem graph --output vault.canvas
         amem graph "Weekly review" --format dot | dot -Tsvg > review.svg
-        amem graph --map --output map.png --theme dark
+        amem graph --map --output map.png
     """
     session = session_of(context)
     form = _form(session, form, output, as_map=as_map)
@@ -88,7 +80,7 @@ def graph(
         if form == "text":
             view.show(note, depth, limit)
         elif as_map:
-            view.deliver(*view.map(colour, theme, dpi))
+            view.deliver(*view.map())
         else:
             view.deliver(*view.network(note, depth))
 
@@ -186,12 +178,12 @@ class _GraphView:
             self.session.output.notice(notice)
         return text, network
 
-    def map(self, colour: str, theme: str, dpi: int) -> tuple[str | bytes, Graph]:
+    def map(self) -> tuple[str | bytes, Graph]:
         """All notes, placed by their meaning."""
         from amem_cli.graph.map import (
             check_map_packages,
             map_clusters,
-            map_tags,
+            map_picture,
             note_positions,
         )
         from amem_cli.workspace.documents import graph_document
@@ -203,18 +195,13 @@ class _GraphView:
         if len(network.nodes) >= _LARGE_MAP:
             notice(f"laying out {len(network.nodes)} notes; this takes a while")
         positions = note_positions(index, network.nodes)
-        if colour == "tag":
-            groups = map_tags(network)
-            if not groups:
-                notice("no tag is on more than one note: the map has a single colour")
-        else:
-            groups, by_meaning = map_clusters(index, network)
-            if by_meaning:
-                notice("few notes are linked: the colours show similar meaning")
+        groups, by_meaning = map_clusters(index, network)
+        if by_meaning:
+            notice("few notes are linked: the colours show similar meaning")
         if self.form == "html":
             return self._page(network, groups, positions=positions), network
         if self.form == "png":
-            return self._picture(network, positions, groups, theme=theme, dpi=dpi), network
+            return map_picture(network, positions, groups, self.workspace.root.name), network
         names = {path: cluster.name for cluster in groups for path in cluster.paths}
         document = graph_document(network)
         for node in document["nodes"]:
@@ -222,20 +209,6 @@ class _GraphView:
             node["x"], node["y"] = positions.get(node["path"], (None, None))
             node["group"] = names.get(node["path"])
         return _json(document), network
-
-    def _picture(
-        self, network: Graph, positions: Positions, groups: Sequence[Cluster], **how: Any
-    ) -> bytes:
-        from amem_cli.graph.map import map_picture, writable
-
-        missing = [each.name for each in groups if each.name and not writable(each.name)]
-        if missing:
-            self.session.output.notice(
-                f"! no font on this machine can write {missing[0]!r}; for Chinese, Japanese and"
-                " Korean, install Noto Sans CJK"
-            )
-        vault_name = self.workspace.root.name
-        return map_picture(network, positions, groups, vault_name, **how)
 
     def _page(self, network: Graph, groups: Sequence[Cluster], **shown: Any) -> str:
         from amem_cli.graph.page import graph_page

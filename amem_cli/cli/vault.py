@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -118,8 +118,7 @@ def _update(session: Session, workspace: Workspace) -> None:
     report = workspace.synchronise(keep_missing=False)
     read_seconds = time.perf_counter() - started
     followed = workspace.follow_renames(unless_done=True)
-    # After a change of encoder, other commands search with the old vectors until this is done.
-    embedded = workspace.embed_missing(go_over=True)
+    embedded = workspace.embed_missing()
     seconds = time.perf_counter() - started
     problems = [*report.problems, *workspace.index.files.problems()]
     session.output.problems(problems)
@@ -142,10 +141,7 @@ def _update(session: Session, workspace: Workspace) -> None:
     session.output.result(document, text)
 
 
-def stats(
-    context: typer.Context,
-    by: Annotated[Literal["month", "week"], Option(help="Period of growth.")] = "month",
-) -> None:
+def stats(context: typer.Context) -> None:
     """Count notes, links, orphans and pending work, and what the model cost.
 
     Tokens, seconds and costs include `add`, `evolve` and `watch`, not `ask`. Costs need the prices
@@ -155,7 +151,7 @@ def stats(
     Examples:
 
         amem stats
-        amem stats --by week --json
+        amem stats --json
     """
     from amem_cli.models.open import TokenLedger
     from amem_cli.terminal.stats import show_stats
@@ -164,7 +160,7 @@ def stats(
 
     session = session_of(context)
     with session.workspace() as workspace:
-        figures = workspace.stats(by=by)
+        figures = workspace.stats()
         status = read_status(workspace.root, workspace.environment)
         # The lock is in the vault, but the status in the state folder of whoever watches.
         elsewhere = "elsewhere" if status is None and is_watched(workspace.root) else ""
@@ -181,7 +177,7 @@ def stats(
     session.output.result(
         document,
         lambda console: show_stats(
-            console, figures, watcher=watcher, today=today, by=by, currency=currency
+            console, figures, watcher=watcher, today=today, currency=currency
         ),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -30,7 +30,6 @@ LEAST_WORDS = 8
 _SHINGLE = 4
 # A shorter note is a quotation in the longer one, not a copy of it.
 _LEAST_LENGTH_RATIO = 1 / 3
-_BLANK_LINES = re.compile(r"\n{2,}")
 _STAMP = re.compile(r"(?<!\d)(?:19|20)\d{10}(?:\d\d)?(?!\d)")
 _COPY = re.compile(
     r"(?: ?\((?:\d{1,3}|copy|kopie)\)| - (?:copy|kopie)| copy(?: \d{1,3})?| kopie(?: \d{1,3})?"
@@ -55,23 +54,14 @@ def note_names(note: Note | NoteSummary) -> tuple[str, ...]:
     return (note.title, file_title(note.path), *note.aliases)
 
 
-def text_key(body: str, names: Iterable[str]) -> str:
+def text_key(text: str, names: Iterable[str] = ()) -> str:
     """A hash that is equal for texts in which a reader sees no difference; empty for no text.
 
-    Ignores line endings, blanks at the ends of lines, the number of blank lines, the form of
-    accents (NFC), and a heading of level 1 at the top that repeats the note's name. Case,
-    punctuation and markup count.
+    Ignores blanks and line endings, the form of accents (NFC), and a heading of level 1 at the top
+    that repeats one of the note's names. Case, punctuation and markup count.
     """
-    text = unicodedata.normalize("NFC", body.removeprefix("\ufeff"))
-    text = without_title(text.replace("\r\n", "\n").replace("\r", "\n"), tuple(names))
-    lines = "\n".join(line.rstrip() for line in text.split("\n"))
-    bare = _BLANK_LINES.sub("\n", lines).strip("\n")
-    return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest() if bare.strip() else ""
-
-
-def bare_text(text: str) -> str:
-    """A hash of a text without its blanks, which is equal for the same texts; empty for no text."""
-    bare = "".join(unicodedata.normalize("NFC", text).removeprefix("\ufeff").split())
+    bare = "".join(unicodedata.normalize("NFC", without_title(text, tuple(names))).split())
+    bare = bare.removeprefix("\ufeff")
     return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest() if bare else ""
 
 
@@ -224,46 +214,14 @@ _FIRST_LETTERS = 4000
 _MOST_ALIKE = 50
 
 
-@dataclass(frozen=True, slots=True)
-class TextDigest:
-    """What decides whether two notes hold the same text, without the text itself.
-
-    Attributes:
-        key: see `text_key`.
-        bare: see `bare_text`.
-        few: it has fewer than `LEAST_WORDS` words.
-    """
-
-    title: str
-    key: str
-    bare: str
-    few: bool
-
-    def same_as(self, other: TextDigest) -> bool:
-        """Whether this is the text of another note and the titles allow both to be one note."""
-        same_text = bool(self.key) and self.key == other.key
-        return same_text and same_note_titles(self.title, other.title, few=self.few)
+def key_of_note(ports: VaultPorts, note: NoteSummary) -> str:
+    """The `text_key` of a note in the index."""
+    return text_key(words_of_note(ports, note))
 
 
-def text_digest(body: str, title: str, names: Sequence[str]) -> TextDigest:
-    """The digest of a text without its header; a heading with one of the names is ignored."""
-    text = without_title(body, names)
-    few = len(text_words(text[:_FIRST_LETTERS])) < LEAST_WORDS
-    return TextDigest(title, text_key(body, names), bare_text(text), few)
-
-
-def note_digest(ports: VaultPorts, path: str, *, named: str = "") -> TextDigest | None:
-    """The digest of a note of the vault; None if it has no text or cannot be read as a whole.
-
-    If `named` is given, it has the names of that path instead of its own.
-    """
-    try:
-        content = ports.vault.read(path)
-    except AmemError:
-        return None
-    note = parse_note(named or path, content.raw, ports.names)
-    digest = text_digest(note.body, note.title, note_names(note))
-    return digest if digest.key and not content.cut else None
+def has_few_words(text: str) -> bool:
+    """Whether a text has fewer than `LEAST_WORDS` words."""
+    return len(text_words(text[:_FIRST_LETTERS])) < LEAST_WORDS
 
 
 def note_with_text(
@@ -284,21 +242,22 @@ def note_with_text(
     """
     given = parse_note("note.md", content.encode("utf-8", "replace"), ports.names)
     title = title or (given.title if given.title != "note" else title_of(given.body))
-    digest = text_digest(given.body, title, (title, *given.aliases))
-    if not digest.key:
+    names = (title, *given.aliases)
+    key, few = text_key(given.body, names), has_few_words(without_title(given.body, names))
+    if not key:
         return None
     # Rare phrases find the note; common words would find half the vault.
     phrases = candidate_phrases(given.body, _PHRASES)
     terms = [term for phrase in phrases for term in search_terms(phrase)]
     terms = list(dict.fromkeys(terms or search_terms(given.body[:2000])))
-    same: list[NoteSummary] = []
-    for path in ports.index.text.keyword_scores(terms, _CANDIDATES):
-        summary = ports.index.notes.summary(path)
-        if path == besides or path in hidden or summary is None:
-            continue
-        other = note_digest(ports, path)
-        if other is not None and digest.same_as(other):
-            same.append(summary)
+    paths = ports.index.text.keyword_scores(terms, _CANDIDATES)
+    found = (ports.index.notes.summary(path) for path in paths)
+    same = [
+        note
+        for note in found
+        if note is not None and note.path != besides and note.path not in hidden
+        if same_note_titles(title, note.title, few=few) and key_of_note(ports, note) == key
+    ]
     return min(same, key=_age, default=None)
 
 
@@ -307,39 +266,25 @@ def _age(note: NoteSummary) -> tuple[str, str]:
 
 
 class KnownTexts:
-    """The texts of a vault, for comparing many others; every note is read at most once."""
+    """The texts of a vault by their keys, for comparing many others."""
 
     def __init__(self, ports: VaultPorts) -> None:
-        self._ports = ports
-        self._unread: dict[str, list[NoteSummary]] = {}
         self._paths: dict[str, dict[str, str]] = {}
-        for summary in sorted(ports.index.notes.summaries(), key=_age):
-            bare = bare_text(words_of_note(ports, summary))
-            self._unread.setdefault(bare, []).append(summary)
+        for note in sorted(ports.index.notes.summaries(), key=_age):
+            self.add(key_of_note(ports, note), note.title, note.path)
 
-    def path(self, digest: TextDigest) -> str:
+    def path(self, key: str, title: str, *, few: bool) -> str:
         """The note with this text: the oldest, or the first that was added; or empty."""
-        if not digest.key:
-            return ""
-        for summary in self._unread.pop(digest.bare, ()):
-            key = self.key(summary)
-            if key:
-                self._paths.setdefault(key, {}).setdefault(summary.title, summary.path)
-        same = self._paths.get(digest.key, {})
-        for title, path in islice(same.items(), _MOST_ALIKE):
-            if same_note_titles(digest.title, title, few=digest.few):
+        same = self._paths.get(key, {})
+        for other, path in islice(same.items(), _MOST_ALIKE):
+            if same_note_titles(title, other, few=few):
                 return path
-        return same.get(digest.title, "")
+        return same.get(title, "")
 
-    def add(self, digest: TextDigest, path: str) -> None:
+    def add(self, key: str, title: str, path: str) -> None:
         """Remember a text that is about to be in the vault, after looking for it."""
-        if digest.key:
-            self._paths.setdefault(digest.key, {}).setdefault(digest.title, path)
-
-    def key(self, summary: NoteSummary) -> str:
-        """`TextDigest.key` of a note of the vault, or empty."""
-        digest = note_digest(self._ports, summary.path)
-        return digest.key if digest else ""
+        if key:
+            self._paths.setdefault(key, {}).setdefault(title, path)
 
 
 def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:

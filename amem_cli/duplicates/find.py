@@ -17,22 +17,25 @@ from amem_cli.duplicates.compare import (
     THRESHOLD,
     Duplicate,
     Kind,
-    TextDigest,
     Wording,
-    bare_text,
     file_title,
+    has_few_words,
     is_copy_name,
     is_template,
+    key_of_note,
     likeness,
-    note_digest,
+    note_names,
+    same_note_titles,
+    text_key,
     wording,
     words_of_note,
 )
 from amem_cli.duplicates.merge_text import text_beyond
-from amem_cli.errors import Problem
+from amem_cli.errors import AmemError, Problem
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.notes.names import conflict_copy, without_conflict_mark
+from amem_cli.notes.note import parse_note
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors
@@ -120,8 +123,8 @@ class _Finder:
         self.text = cache(lambda path: words_of_note(ports, self.notes[path]))
         # Notes made from a template and not filled in are not copies of each other.
         templates = [path for path in self.notes if is_template(path)]
-        empty = {bare_text(self.text(path)) for path in templates}
-        unfilled = [path for path in self.notes if empty and bare_text(self.text(path)) in empty]
+        empty = {text_key(self.text(path)) for path in templates}
+        unfilled = [path for path in self.notes if empty and text_key(self.text(path)) in empty]
         for path in (*templates, *unfilled):
             self.notes.pop(path, None)
 
@@ -131,22 +134,26 @@ class _Finder:
     def same_texts(self) -> dict[str, list[str]]:
         """Notes with the same text, by the first of them."""
         alike: dict[str, list[str]] = {}
-        for path in self.notes:
-            alike.setdefault(bare_text(self.text(path)), []).append(path)
+        for path, note in self.notes.items():
+            alike.setdefault(key_of_note(self._ports, note), []).append(path)
         alike.pop("", None)
         same: dict[str, list[str]] = {}
         for paths in alike.values():
-            firsts: list[tuple[str, TextDigest]] = []
-            for path in paths if len(paths) > 1 else ():
-                digest = note_digest(self._ports, path)
-                if digest is None:
-                    continue
+            few = len(paths) > 1 and has_few_words(self.text(paths[0]))
+            firsts: list[str] = []
+            for path in paths:
                 # Notes of one text may still differ by title, such as daily notes.
-                twin = next((first for first, other in firsts if digest.same_as(other)), None)
+                title = self.notes[path].title
+                alike_titles = (
+                    first
+                    for first in firsts
+                    if same_note_titles(self.notes[first].title, title, few=few)
+                )
+                twin = next(alike_titles, None)
                 if twin is not None:
                     same.setdefault(twin, [twin]).append(path)
                 else:
-                    firsts.append((path, digest))
+                    firsts.append(path)
         return same
 
     def groups(
@@ -194,10 +201,18 @@ def _conflicts(ports: VaultPorts) -> Iterator[ConflictFile]:
         if not ports.vault.exists(original):
             yield ConflictFile(problem.path)
             continue
-        copy = note_digest(ports, problem.path, named=original)
-        note = note_digest(ports, original)
-        same_text = copy is not None and note is not None and copy.key == note.key
-        yield ConflictFile(problem.path, original, same_text)
+        keys = [_key_in_file(ports, path, original) for path in (problem.path, original)]
+        yield ConflictFile(problem.path, original, bool(keys[0]) and keys[0] == keys[1])
+
+
+def _key_in_file(ports: VaultPorts, path: str, named: str) -> str:
+    """The `text_key` of a file, read as the note at `named`; empty if it cannot be read whole."""
+    try:
+        content = ports.vault.read(path)
+    except AmemError:
+        return ""
+    note = parse_note(named, content.raw, ports.names)
+    return "" if content.cut else text_key(note.body, note_names(note))
 
 
 # A run of words in more notes is a template or a common phrase.

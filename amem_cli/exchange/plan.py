@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from amem_cli.duplicates.compare import KnownTexts, TextDigest, same_note_titles, text_digest
+from amem_cli.duplicates.compare import (
+    KnownTexts,
+    has_few_words,
+    key_of_note,
+    same_note_titles,
+    text_key,
+)
 from amem_cli.errors import Problem
 from amem_cli.exchange.places import FreePaths, SourceNames
 from amem_cli.exchange.source import MAX_NOTE_BYTES, ImportSource, SourceNote
@@ -37,7 +43,8 @@ class PlannedNote:
             link can mean it.
         path: where it will be, or is already; empty if nowhere.
         reason: why it is not made.
-        digest: of its text, to compare.
+        key: of its text, to compare; empty without any.
+        few: its text has few words.
         same_text: path of a note with the same text: in the vault, or an earlier one.
     """
 
@@ -50,7 +57,8 @@ class PlannedNote:
     decision: Decision = "make"
     path: str = ""
     reason: str = ""
-    digest: TextDigest | None = None
+    key: str = ""
+    few: bool = False
     same_text: str = ""
 
     @property
@@ -164,7 +172,8 @@ class ImportPlan:
             planned.decide("refused", reason)
         else:
             body = given.body if note.has_header else note.raw.decode("utf-8", "replace")
-            planned.digest = text_digest(body, title, (title, *planned.aliases))
+            planned.key = text_key(body, (title, *planned.aliases))
+            planned.few = has_few_words(body)
         return planned
 
     def _decide(self, planned: PlannedNote) -> None:
@@ -184,8 +193,8 @@ class ImportPlan:
         at_top = note.exact and not self._has_own_folder
         # Two notes may want one path; the first in the source's order gets it.
         planned.path = self.free.take(note.path, planned.title, at_top=at_top)
-        if planned.digest is not None:
-            self._known_texts.add(planned.digest, planned.path)
+        if planned.key:
+            self._known_texts.add(planned.key, planned.title, planned.path)
             self._id_at[planned.path] = planned.id
 
     @cached_property
@@ -194,7 +203,7 @@ class ImportPlan:
 
     def _has_known_text(self, planned: PlannedNote) -> bool:
         """Whether it is left out because its text exists; then links to it lead to that note."""
-        planned.same_text = self._known_texts.path(planned.digest) if planned.digest else ""
+        planned.same_text = self._known_texts.path(planned.key, planned.title, few=planned.few)
         if not planned.same_text or not self._unless_known:
             return False
         planned.decide("known", f"its text is in {planned.same_text}")
@@ -230,14 +239,14 @@ class ImportPlan:
 
     def _is_renamed(self, former: Mapping[str, str], planned: PlannedNote) -> bool:
         """Whether a note with the same bytes is this one, moved, or in a source that moved."""
-        key, digest = planned.origin["key"], planned.digest
+        key = planned.origin["key"]
         if former["key"] == key:
             return True
-        if former["key"] in self._keys or digest is None:
+        if former["key"] in self._keys:
             return False
         # Files made from one template have the same bytes too, and each is a note.
-        is_moved = former["source"] == self._source and bool(digest.key)
-        few = digest.few and not is_moved
+        is_moved = former["source"] == self._source and bool(planned.key)
+        few = planned.few and not is_moved
         return same_note_titles(_stem(former["key"]), _stem(key), few=few)
 
     def _with_id(self, note_id: str) -> NoteSummary | None:
@@ -256,7 +265,7 @@ class ImportPlan:
             return
         planned.path = existing.path
         planned.decide("there", f"its id is that of {planned.path}")
-        if planned.digest and planned.digest.key != self._known_texts.key(existing):
+        if planned.key != key_of_note(self._ports, existing):
             reason = f"{planned.reason}, which has another text and stays as it is"
             planned.decide("changed", reason)
 

@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -302,8 +303,6 @@ _BETWEEN_GROUPS = 160
 _ASPECT = 1.6
 _CARDS_IN_A_COLUMN = 8
 _BETWEEN_SIDES = 360
-# Springs take too long for a larger group.
-_MOST_WITH_SPRINGS = 400
 
 _LOOSE = "not linked"
 # Obsidian's own colours: 1 red, 2 orange, 3 yellow, 4 green, 5 cyan, 6 purple.
@@ -334,10 +333,8 @@ def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = No
     if root is None:
         cards, frames = grouped_layout(graph, clusters)
     else:
-        away = distances(graph, root)
-        graph = part(graph, away)
-        joined = replace(graph, edges=joining(graph))
-        cards, frames = _sided_layout(joined, root, away), {}
+        graph = part(graph, distances(graph, root))
+        cards, frames = _sided_layout(graph, root), {}
     nodes: list[dict[str, Any]] = []
     # Obsidian draws in this order: groups lie below the cards in them.
     for number, (name, frame) in enumerate(frames.items()):
@@ -388,7 +385,7 @@ def grouped_layout(graph: Graph, clusters: Sequence[Cluster]) -> tuple[Places, P
     in_clusters = {path for paths in groups.values() for path in paths}
     if rest := [path for path in graph.nodes if path not in in_clusters]:
         groups[_LOOSE] = rest
-    tables = {name: _table(graph, paths) for name, paths in groups.items()}
+    tables = {name: _table(paths) for name, paths in groups.items()}
     frames = _shelves({name: _frame_size(cards) for name, cards in tables.items()})
     cards = {
         path: _moved(card, frames[name].x + _MARGIN, frames[name].y + _MARGIN)
@@ -398,69 +395,43 @@ def grouped_layout(graph: Graph, clusters: Sequence[Cluster]) -> tuple[Places, P
     return cards, frames
 
 
-def _sided_layout(graph: Graph, root: str, away: Mapping[str, int]) -> Places:
-    """One note in the middle, what it links to on the right and what links to it on the left."""
-    sides = _sides(graph, root, away)
-    cards = {root: Rectangle(0, -CARD_HEIGHT // 2)}
-    for side in (1, -1):
-        start = CARD_WIDTH + _BETWEEN_SIDES
-        for distance in range(1, max(away.values(), default=0) + 1):
-            paths = [path for path, own in sides.items() if own == (side, distance)]
-            columns = math.ceil(len(paths) / _CARDS_IN_A_COLUMN)
-            height = math.ceil(len(paths) / columns) if columns else 0
-            for number, path in enumerate(paths):
-                column, row = divmod(number, height)
-                length = min(height, len(paths) - column * height)
-                y = int((row - length / 2) * _ROW_STEP + (_ROW_STEP - CARD_HEIGHT) / 2)
-                cards[path] = Rectangle(side * (start + column * _COLUMN_STEP), y)
-            if paths:
-                start += (columns - 1) * _COLUMN_STEP + CARD_WIDTH + _BETWEEN_SIDES
-    return cards
+def _sided_layout(graph: Graph, root: str) -> Places:
+    """One note in the middle, what it links to on the right and what links to it on the left.
 
-
-def _sides(graph: Graph, root: str, away: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """For each note its side (1 right, -1 left) and its distance, in the order of its column."""
-    outgoing = {edge.target for edge in graph.edges if edge.source == root}
-    incoming = {edge.source for edge in graph.edges if edge.target == root}
-    near = graph.neighbours()
-    right, left = outgoing - incoming, incoming - outgoing
-    for path in sorted(outgoing & incoming):
-        (right if len(right) <= len(left) else left).add(path)
-    sides = {path: (1 if path in right else -1, 1) for path in sorted(right | left)}
-    # Notes further out follow the order of the notes by which they were reached.
-    for distance in range(1, max(away.values(), default=0)):
-        for path in [path for path, own in sides.items() if own[1] == distance]:
-            for other in sorted(near[path]):
-                if away.get(other) == distance + 1 and other not in sides:
-                    sides[other] = (sides[path][0], distance + 1)
-    return sides
-
-
-def _table(graph: Graph, paths: Sequence[str]) -> Places:
-    """Cards in rows and columns, linked ones near one another."""
-    rows = max(1, round(math.sqrt(len(paths) * _COLUMN_STEP / _ROW_STEP / _ASPECT)))
-    columns = math.ceil(len(paths) / rows)
-    places = _spring_places(graph, paths)
-    order = sorted(paths, key=lambda path: places[path][1]) if places else paths
-    cards = {}
-    for row in range(math.ceil(len(paths) / columns)):
-        across = order[row * columns : (row + 1) * columns]
-        if places:
-            across = sorted(across, key=lambda path: places[path][0])
-        for column, path in enumerate(across):
-            cards[path] = Rectangle(column * _COLUMN_STEP, row * _ROW_STEP)
-    return cards
-
-
-def _spring_places(graph: Graph, paths: Sequence[str]) -> Mapping[str, Sequence[float]]:
-    """Where links pull the notes (Fruchterman and Reingold 1991); empty without links."""
-    network = part(graph, paths).network()
-    if not network.edges or len(paths) > _MOST_WITH_SPRINGS:
-        return {}
+    Notes further away stand behind the note by which they are reached.
+    """
     import networkx
 
-    places: Mapping[str, Sequence[float]] = networkx.spring_layout(network, seed=0, iterations=60)
-    return places
+    network = replace(graph, edges=joining(graph)).network()
+    outgoing = {edge.target for edge in graph.edges if edge.source == root}
+    columns: dict[int, list[str]] = defaultdict(list)
+    for path, way in networkx.single_source_shortest_path(network, root).items():
+        columns[(len(way) - 1) * (1 if way[:2][-1] in outgoing else -1)].append(path)
+    furthest = max(map(abs, columns))
+    cards = {root: Rectangle(0, -CARD_HEIGHT // 2)}
+    for side in (1, -1):
+        x = CARD_WIDTH + _BETWEEN_SIDES
+        for distance in range(1, furthest + 1):
+            paths = columns[side * distance]
+            for number, path in enumerate(paths):
+                column, row = divmod(number, _CARDS_IN_A_COLUMN)
+                length = min(_CARDS_IN_A_COLUMN, len(paths) - column * _CARDS_IN_A_COLUMN)
+                y = int((row - length / 2) * _ROW_STEP)
+                cards[path] = Rectangle(side * (x + column * _COLUMN_STEP), y)
+            if paths:
+                further = (len(paths) - 1) // _CARDS_IN_A_COLUMN
+                x += further * _COLUMN_STEP + CARD_WIDTH + _BETWEEN_SIDES
+    return cards
+
+
+def _table(paths: Sequence[str]) -> Places:
+    """Cards in rows and columns."""
+    rows = max(1, round(math.sqrt(len(paths) * _COLUMN_STEP / _ROW_STEP / _ASPECT)))
+    columns = math.ceil(len(paths) / rows)
+    return {
+        path: Rectangle(at % columns * _COLUMN_STEP, at // columns * _ROW_STEP)
+        for at, path in enumerate(paths)
+    }
 
 
 def _frame_size(cards: Places) -> tuple[int, int]:

@@ -1,12 +1,12 @@
-"""Statistics of a vault: counts, growth by month or week, and what its models cost."""
+"""Statistics of a vault: counts, growth by month, and what its models cost."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.graph.graph import of_link, public, vault_graph
 from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
@@ -18,15 +18,10 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import VaultPorts
     from amem_cli.models.price import Price
 
-Span = Literal["month", "week"]
-
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What was added in a month (`2026-03`) or a week (`2026-W10`, ISO 8601), of what exists now.
-
-    Links are those of `Graph.makers`.
-    """
+    """What was added in a month (`2026-03`), of what exists now; links as in `Graph.makers`."""
 
     period: str
     notes: int = 0
@@ -34,18 +29,18 @@ class Period:
     links_by_machine: int = 0
 
 
-def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[Period]:
-    """Periods in which anything was added, oldest first.
+def growth(graph: Graph, made: Mapping[tuple[str, str], str]) -> list[Period]:
+    """Months in which anything was added, oldest first.
 
     A link counts on its day in `made`, by the ids or paths of its notes; one that the journal does
     not record, as a person's in a text, on the day of the younger of its two notes.
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for day in note_days(graph).values():
-        counts[period_of(day, by)][0] += 1
+        counts[day[:7]][0] += 1
     makers = graph.makers()
     for pair, day in link_days(graph, made).items():
-        counts[period_of(day, by)][1 if makers[pair] == "person" else 2] += 1
+        counts[day[:7]][1 if makers[pair] == "person" else 2] += 1
     return [Period(name, *counts[name]) for name in sorted(counts) if name]
 
 
@@ -67,49 +62,6 @@ def link_days(graph: Graph, made: Mapping[tuple[str, str], str]) -> dict[tuple[s
         moment = None if in_text else of_link(made, graph.nodes[source].key, graph.nodes[target])
         found[source, target] = _day(moment or "") or max(days[source], days[target])
     return found
-
-
-def period_of(day: str, by: Span) -> str:
-    """The month or ISO week of a day; empty if the text is no day."""
-    if not (day := _day(day)):
-        return ""
-    if by == "month":
-        return day[:7]
-    year, week, _ = date.fromisoformat(day).isocalendar()
-    return f"{year:04}-W{week:02}"
-
-
-def timeline(
-    grown: Sequence[Period], today: date, by: Span, most: int
-) -> tuple[Period | None, list[Period | int]]:
-    """How a vault grew: the sum of all earlier periods, if there are any, and the last `most` rows.
-
-    These go up to today's period, or to a later one that notes are dated. A number stands for so
-    many periods without additions.
-    """
-    periods = list(grown)
-    now = period_of(today.isoformat(), by)
-    if periods and periods[-1].period < now:
-        periods.append(Period(now))
-    rows: list[Period | int] = []
-    last = _ordinal(periods[0].period, by) - 1 if periods else 0
-    for each in periods:
-        ordinal = _ordinal(each.period, by)
-        if ordinal - last > 1:
-            rows.append(ordinal - last - 1)
-        rows.append(each)
-        last = ordinal
-    former = [each for each in rows[:-most] if isinstance(each, Period)]
-    counts = [(each.notes, each.links_by_person, each.links_by_machine) for each in former]
-    earlier = Period("", *map(sum, zip(*counts, strict=True))) if counts else None
-    return earlier, rows[-most:]
-
-
-def _ordinal(period: str, by: Span) -> int:
-    """A number that is one more for the next period."""
-    if by == "month":
-        return int(period[:4]) * 12 + int(period[5:])
-    return date.fromisocalendar(int(period[:4]), int(period[6:]), 1).toordinal() // 7
 
 
 def _day(moment: str) -> str:
@@ -183,7 +135,6 @@ def stats(
     learn: bool = True,
     minimum_strength: float = MINIMUM_STRENGTHS["usual"],
     price: Price,
-    by: Span = "month",
     private: bool = True,
 ) -> Stats:
     """Count everything.
@@ -225,5 +176,5 @@ def stats(
             ModelCost(use, price.of(use.model, use.prompt_tokens, use.answer_tokens))
             for use in index.events.model_use()
         ),
-        growth=tuple(growth(graph, index.link_history.first_made(), by)),
+        growth=tuple(growth(graph, index.link_history.first_made())),
     )

@@ -187,31 +187,34 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
 
 
 def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
-    """Give every passage a vector of this encoder; searches use them when all passages have one.
+    """Give every passage a vector of this encoder; vectors of another one are deleted.
 
     Vectors are stored in portions, so that the next run continues an interrupted one.
 
     Returns:
         The number of passages embedded.
     """
-    index, done = ports.index, 0
-    total = index.vectors.count_to_embed(encoder.model_id)
-    if not total and index.vectors.encoder() == encoder.model_id:
+    vectors, done = ports.index.vectors, 0
+    total = vectors.count_to_embed(encoder.model_id)
+    if not total and vectors.encoder() == encoder.model_id:
         return 0
     from amem_cli.notes.passages import embedded_text
 
+    if vectors.encoder() not in (None, encoder.model_id):
+        # One that cannot be run costs no vectors of the former one.
+        encoder.encode(["a first text"])
     while True:
-        index.vectors.use_encoder(encoder.model_id, encoder.dimension)
+        # Again in each round: the index may have been made anew meanwhile.
+        vectors.use_encoder(encoder.model_id, encoder.dimension)
         before, last, portion = done, 0, _FIRST_PORTION
-        while jobs := index.vectors.passages_to_embed(portion, last):
-            vectors = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
-            index.vectors.store([job.passage for job in jobs], vectors)
+        while jobs := vectors.passages_to_embed(portion, last):
+            found = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
+            vectors.store([job.passage for job in jobs], found)
             last, portion = jobs[-1].passage, min(2 * portion, _LARGEST_PORTION)
             done += len(jobs)
             if progress is not None:
                 progress(done, max(done, total))
-        # Notes may have been added meanwhile; searches by the former vectors go on.
-        if index.vectors.switch_encoder() or done == before:
+        if done == before or not vectors.count_to_embed(encoder.model_id):
             return done
 
 

@@ -8,7 +8,7 @@ a later answer replaces these values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -70,8 +70,6 @@ class MemoryProcess:
     Attributes:
         again: what the machine wrote in a note's metadata is made anew, also what was undone.
         waiting: see `MemorySteps`.
-        serving: gives the encoder that the index uses, for each note anew, as the index may go over
-            to another meanwhile; None if it always is `encoder`.
     """
 
     ports: VaultPorts
@@ -80,7 +78,6 @@ class MemoryProcess:
     settings: ProcessSettings = field(default_factory=ProcessSettings)
     again: bool = False
     waiting: Mapping[str, Place] | None = None
-    serving: Callable[[], Encoder] | None = None
 
     def run(
         self,
@@ -108,16 +105,11 @@ class MemoryProcess:
         """
         with self.ports.changes.working(self.settings.deadline if asked or not only_pending else 0):
             for _ in range(MAX_ROUNDS):
-                process = self._with_current_encoder()
                 try:
-                    return process._run_once(path, asked, dry_run, only_pending, answer)
+                    return self._run_once(path, asked, dry_run, only_pending, answer)
                 except WriteConflict:
                     # Somebody saved while the model worked: their text is what counts.
                     continue
-                except EncoderError:
-                    # Notes cannot be compared with vectors of two encoders.
-                    if not process._uses_former_encoder():
-                        raise
             self._count_failure(path, "kept changing")
             return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
@@ -135,7 +127,7 @@ class MemoryProcess:
         if isinstance(ready, Outcome):
             return ready
         content, note = ready
-        return content, self._with_current_encoder()._analyse(note, text_hash(content.raw))
+        return content, self._analyse(note, text_hash(content.raw))
 
     def as_if_new(self, path: str) -> Outcome:
         """What would become of a note if it were added now, without what the machine wrote in it.
@@ -177,24 +169,8 @@ class MemoryProcess:
             WriteConflict: the note changed meanwhile; nothing was written.
         """
         outcome = self._record(content, analysis, dry_run=False, only_pending=False)
-        embed_missing(self.ports, self._with_current_encoder().encoder)
+        embed_missing(self.ports, self.encoder)
         return outcome
-
-    def _with_current_encoder(self) -> MemoryProcess:
-        """This process with the encoder that the index uses now."""
-        if self.serving is None:
-            return self
-        process = replace(self, encoder=self.serving())
-        if process._uses_former_encoder():
-            # The encoder to go over to, as few passages still wait for it.
-            embed_missing(self.ports, process.encoder)
-        return process
-
-    def _uses_former_encoder(self) -> bool:
-        """Whether searches see the vectors of another encoder than this process's."""
-        if self.serving is None:
-            return False
-        return self.ports.index.vectors.encoder() not in (None, self.encoder.model_id)
 
     def _ready(
         self, path: str, asked: bool, only_pending: bool
@@ -235,7 +211,8 @@ class MemoryProcess:
         content, note = ready
         try:
             analysis, failure = self._analysed(content, note, answer)
-            if self._uses_former_encoder():
+            # Notes cannot be compared with vectors of two encoders.
+            if self.ports.index.vectors.encoder() not in (None, self.encoder.model_id):
                 raise EncoderError(
                     "the index has gone over to another encoder meanwhile", hint="Try again."
                 )
@@ -259,7 +236,7 @@ class MemoryProcess:
             return waiting((error.message, error.hint))
         if not dry_run:
             # Later notes find this one by its metadata as well.
-            embed_missing(self.ports, self._with_current_encoder().encoder)
+            embed_missing(self.ports, self.encoder)
         if failure is None:
             return outcome
         pending = not self._is_finished(content, note)

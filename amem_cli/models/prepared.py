@@ -198,16 +198,6 @@ class PreparedEncoder:
             return self._encoder
 
 
-def prepared_encoder(wanted: str, cache: Path) -> Encoder | None:
-    """The encoder with this `model_id`, if it was exported here before and can still be run."""
-    for folder in sorted(cache.glob(f"{folder_prefix(wanted.rpartition('@')[0])}-*")):
-        with suppress(BrokenExport):
-            manifest = read_manifest(folder)
-            if manifest.is_runnable and manifest.model_id == wanted:
-                return _open(folder, manifest)
-    return None
-
-
 def _open(folder: Path, manifest: Manifest) -> Library:
     # Loads numpy, which a command that embeds nothing can do without.
     from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import on_one_line
@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from amem_cli.graph.graph import Branch, Edge, Graph
-    from amem_cli.graph.overview import Growth, Overview
+    from amem_cli.graph.overview import Overview
     from amem_cli.terminal.output import Console, Part
 
     Row = tuple[Part, ...]
 
 SHOWN = 5
 _SHOWN_CLUSTERS = 8
-_SHOWN_BRIDGES = 3
-_SHOWN_OF_A_KIND = 3
 _MEMBERS_NAMED = 6
 _PLACES_NAMED = 2
 
@@ -41,7 +39,6 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
         console.print(Styled('`amem add "…"` writes the first note'))
         return
     titles = {path: on_one_line(note.title) for path, note in graph.nodes.items()}
-    degrees = graph.degrees()
     left_out = False
 
     def section(name: str, subtitle: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
@@ -58,8 +55,6 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
             left_out = True
             _line(console, (f"  … and {len(rows) - len(shown)} more", "dim"))
 
-    recent = _growth_section(seen.growth, titles, degrees)
-    section(*recent, 2 * _SHOWN_OF_A_KIND)
     hubs = seen.hubs if everything else seen.hubs[:SHOWN]
     section("hubs", "linked with the most notes", _counted(hubs, titles), len(hubs))
     rows = [
@@ -67,13 +62,6 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
         for cluster in seen.clusters
     ]
     section("clusters", "closely linked among themselves", rows, _SHOWN_CLUSTERS)
-    # A hub has its line above; among the few bridges it would take the place of another note.
-    known = {path for path, _ in hubs}
-    bridges = [item for item in seen.bridges if item[0] not in known]
-    bridges = bridges if everything else bridges[:_SHOWN_BRIDGES]
-    section(
-        "bridges", "linked with that many other clusters", _counted(bridges, titles), len(bridges)
-    )
     disputes = _between(seen.disputes, titles)
     section("disputes", "which note contradicts or supersedes which", disputes)
     strongest = sorted(graph.suggested, key=lambda edge: -(edge.strength or 0.0))
@@ -101,31 +89,6 @@ def _counts(seen: Overview) -> Row:
         (plural(len(makers), "link"), "bold"),
         f" ({machine} by amem, {len(makers) - machine} by you)",
     )
-
-
-def _growth_section(
-    growth: Growth, titles: dict[str, str], degrees: Mapping[str, int]
-) -> tuple[str, str, list[Row]]:
-    made = sum(growth.links.values())
-    subtitle = plural(len(growth.notes), "new note")
-    if made:
-        subtitle += f" and {plural(made, 'new link')} ({growth.links['machine']} by amem)"
-    subtitle += f" in {growth.days} days"
-    new: list[Row] = [
-        (
-            (f"  {day}  ", "green"),
-            titles[path],
-            (f"  {plural(degrees[path], 'linked note')}", "dim"),
-        )
-        for path, day in growth.notes
-    ]
-    gaining: list[Row] = [
-        ((f"  {'+' + plural(count, 'link'):<10}  ", "green"), titles[path])
-        for path, count in growth.gaining
-    ]
-    # Some of each kind come first, so that a cut list does not show new notes alone.
-    few = _SHOWN_OF_A_KIND
-    return "lately", subtitle, [*new[:few], *gaining[:few], *new[few:], *gaining[few:]]
 
 
 def _counted(rows: Sequence[tuple[str, int]], titles: dict[str, str]) -> list[Row]:

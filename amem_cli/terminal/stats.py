@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.doctor.finding import Finding, is_healthy
-from amem_cli.graph.stats import Period, timeline
+from amem_cli.graph.stats import Period
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.price import money
 from amem_cli.terminal.output import Styled, plural
 
 if TYPE_CHECKING:
-    from amem_cli.graph.stats import ModelCost, Span, Stats
+    from amem_cli.graph.stats import ModelCost, Stats
     from amem_cli.terminal.output import Console
 
 ROWS_SHOWN = 12
@@ -28,7 +27,6 @@ def show_stats(
     *,
     watcher: str,
     today: str = "",
-    by: Span = "month",
     currency: str = "",
 ) -> None:
     """Counts of the vault, its watcher, the cost of models, and how the vault grew."""
@@ -66,7 +64,7 @@ def show_stats(
     )
     for name, value in rows:
         console.print(Styled((f"{name:<10}", "cyan"), value))
-    for line in _chart(stats, date.today(), by):
+    for line in _chart(stats):
         console.print(line)
 
 
@@ -90,20 +88,14 @@ def _model(of: ModelCost, currency: str) -> str:
     return f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s{cost}"
 
 
-def _chart(stats: Stats, today: date, by: Span) -> Iterator[Styled]:
-    """A line for each of the last periods; one line for a gap without additions."""
-    if not stats.growth:
-        return
-    earlier, rows = timeline(stats.growth, today, by, ROWS_SHOWN)
-    most = max((each.notes for each in rows if isinstance(each, Period)), default=0)
-    yield Styled((f"\n{by:<10}", "cyan"), (f"{'notes':<{BAR_WIDTH + 7}}links", "cyan"))
-    if earlier is not None:
-        yield _row("earlier", earlier, "")
+def _chart(stats: Stats) -> Iterator[Styled]:
+    """A line for each of the last months in which anything was added."""
+    rows = stats.growth[-ROWS_SHOWN:]
+    if rows:
+        yield Styled(("\nmonth     ", "cyan"), (f"{'notes':<{BAR_WIDTH + 7}}links", "cyan"))
+    most = max((each.notes for each in rows), default=0)
     for each in rows:
-        if isinstance(each, Period):
-            yield _row(each.period, each, _bar(each.notes, most))
-        else:
-            yield Styled((f"…         {plural(each, by)} without additions", "dim"))
+        yield _row(each.period, each, _bar(each.notes, most))
 
 
 def _row(name: str, period: Period, bar: str) -> Styled:

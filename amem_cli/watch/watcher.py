@@ -149,7 +149,7 @@ class Watcher:
         self._watch = Watch(
             workspace.ports,
             lambda: FolderWatch(workspace.root),
-            lambda: workspace.embedding_encoder,
+            lambda: workspace.encoder,
             work if evolves else None,
             self._report,
             time.monotonic,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from amem_cli.git.first_commits import FirstCommits
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.records import Progress
-    from amem_cli.index.vectors import EncoderChoice
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel
@@ -277,7 +276,6 @@ class Connection:
     keep_missing: Callable[[], bool]
     has_changes: bool = False
     is_in_call: bool = False
-    _serving: EncoderChoice | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def vault(self) -> VaultFolder:
@@ -358,20 +356,6 @@ class Connection:
         if self.models.notify is not None:
             self.models.notify(f"! {status.reason}")
         return EveryPath()
-
-    @property
-    def serving(self) -> EncoderChoice:
-        """Chooses between the encoder of the settings and that of the vectors in the index."""
-        from amem_cli.index.vectors import EncoderChoice
-        from amem_cli.models.prepared import encoder_cache
-
-        models = self.models
-        name, cache = models.settings.encoder_model, encoder_cache(models.environment)
-        if self._serving is None or self._serving.name != name:
-            self._serving = EncoderChoice(
-                self.index.vectors, lambda: models.encoder, name, cache=cache, notify=models.notify
-            )
-        return self._serving
 
     def close(self) -> None:
         """Close the index."""

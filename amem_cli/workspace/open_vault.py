@@ -202,13 +202,8 @@ class OpenVault:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder to search and to add with: that of the settings, once all is embedded."""
-        return self._connection.serving.current()
-
-    @property
-    def embedding_encoder(self) -> Encoder:
-        """The encoder to go over to: that of the settings, if it can be had."""
-        return self._connection.serving.preferred()
+        """The encoder of the settings."""
+        return self.models.encoder
 
     @property
     def caller_now(self) -> Caller:
@@ -256,7 +251,6 @@ class OpenVault:
             encoder=self.encoder,
             model=model,
             settings=process_settings(self.settings, trust),
-            serving=lambda: self.encoder,
         )
 
     @contextlib.contextmanager
@@ -295,18 +289,15 @@ class OpenVault:
             self.notice(f"what amem wrote follows renamed notes in {', '.join(changed)}")
         return changed
 
-    def embed_missing(self, *, go_over: bool = False) -> int:
+    def embed_missing(self) -> int:
         """Give new passages their vectors; returns how many got one.
-
-        Args:
-            go_over: to the encoder of the settings, also if that is to embed all notes anew.
 
         Raises:
             EncoderError, SettingsError: the encoder cannot be had.
         """
         from amem_cli.index.sync import embed_missing
 
-        encoder = self.models.encoder if go_over else self.encoder
+        encoder = self.encoder
         waiting = self.index.vectors.count_to_embed(encoder.model_id) > 0
         with self.caller_now.progress("embedding passages", at_once=waiting) as progress:
             return embed_missing(self.ports, encoder, progress=progress)

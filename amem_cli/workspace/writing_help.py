@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import LinkRecord
     from amem_cli.markdown.links import WikiLink
+    from amem_cli.models.ports import Encoder
     from amem_cli.search.read import NoteView
     from amem_cli.search.search import Hit, Supersession
     from amem_cli.workspace.workspace import Workspace
@@ -89,6 +90,14 @@ class WritingHelp:
         self.workspace.encoder.encode(["a first text"], query=True)
         self._has_encoder.set()
 
+    def _encoder(self) -> Encoder | None:
+        """The encoder once it is loaded, and if the index has no vectors of another one."""
+        if not self._has_encoder.is_set():
+            return None
+        encoder = self.workspace.encoder
+        fits = self.workspace.index.vectors.encoder() in (None, encoder.model_id)
+        return encoder if fits else None
+
     def catch_up(self) -> bool:
         """Take in what changed in the vault since the last time; True if there was anything.
 
@@ -154,14 +163,15 @@ class WritingHelp:
 
     def _nearness(self, paragraph: str) -> Mapping[str, float]:
         """How near the notes' meaning is to a paragraph, by path; empty without an encoder."""
-        if not self._has_encoder.is_set():
+        encoder = self._encoder()
+        if encoder is None:
             return {}
         with self._lock:
             known = self._near.get(paragraph)
         if known is not None:
             return known
         try:
-            vector = self.workspace.encoder.encode([paragraph], query=True)[0]
+            vector = encoder.encode([paragraph], query=True)[0]
             near = self.workspace.index.vectors.scores(vector, _NEAR)
         except AmemError:
             return {}
@@ -239,7 +249,7 @@ class WritingHelp:
         """Notes for a query, by meaning and by words, the best first."""
         from amem_cli.search.search import search
 
-        encoder = self.workspace.encoder if self._has_encoder.is_set() else None
+        encoder = self._encoder()
         return search(
             self.workspace.index,
             query,

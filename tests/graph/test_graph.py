@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-
 from amem_cli.graph.clusters import clusters
 from amem_cli.graph.formats import grouped_layout
 from amem_cli.graph.graph import build, distances, neighbourhood, part
-from amem_cli.graph.overview import growth, overview
+from amem_cli.graph.overview import overview
 from amem_cli.index.records import NoteLink, NoteSummary
 from amem_cli.journal.events import LinkRecord
 from amem_cli.notes.names import NameTable
@@ -101,40 +99,9 @@ def test_where_no_tag_tells_a_cluster_is_named_by_the_words_that_set_it_apart() 
     assert len({cluster.name for cluster in found}) == 2
 
 
-def test_what_grew_is_counted_without_what_was_taken_back() -> None:
-    now = datetime(2026, 3, 20, 12, tzinfo=timezone.utc)
-    notes = [
-        a_note("old.md", created="2025-01-01T10:00:00"),
-        a_note("new.md", created="2026-03-19T10:00:00"),
-        a_note("ahead.md", created="2027-01-01"),
-        a_note("odd.md", created="long ago"),
-    ]
-
-    seen = LinkRecord("id-new", "old.md", "[[new]]", "supports", 0.8, "both on tea")
-    own = LinkRecord("id-ahead", "old.md", "[[ahead]]", "related", 1.0, "", by="person")
-    linked = [("old.md", name, "property") for name in ("new", "ahead", "odd")]
-    made = {
-        ("id-old", "id-new"): "2026-03-18T10:00:00+00:00",
-        ("id-old", "id-ahead"): "2026-03-19T10:00:00+00:00",
-        ("id-old", "id-odd"): "2026-03-01T10:00:00+00:00",
-        ("id-old", "id-taken-back"): "2026-03-18T10:00:00+00:00",
-    }
-    found = growth(network(notes, linked, seen=seen, own=own), made, now)
-    assert found.days == 7
-    assert found.notes == (("new.md", "2026-03-19"),)
-    assert found.links == {"machine": 1, "person": 1}
-    assert found.gaining == (("old.md", 2),)
-    month = growth(network([notes[0], notes[3]], linked[2:]), made, now)
-    assert (month.days, month.links) == (30, {"person": 1})
-    assert growth(network([notes[0]], []), made, now).days == 0
-
-
 def test_the_most_wanted_missing_note_comes_first() -> None:
     links = [("a.md", "x", "wikilink"), ("a.md", "y", "wikilink"), ("b.md", "y", "wikilink")]
-    seen = overview(
-        network([a_note("a.md"), a_note("b.md")], links),
-        growth(network([], []), {}, datetime(2026, 1, 1, tzinfo=timezone.utc)),
-    )
+    seen = overview(network([a_note("a.md"), a_note("b.md")], links))
     assert seen.missing == (("y", ("a.md", "b.md")), ("x", ("a.md",)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from amem_cli.graph.clusters import Cluster
 from amem_cli.graph.graph import vault_graph
-from amem_cli.graph.map import map_clusters, map_picture, map_tags, note_positions
+from amem_cli.graph.map import map_clusters, map_picture, note_positions
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
@@ -50,7 +49,6 @@ def test_notes_of_like_meaning_lie_together(tmp_path: Path) -> None:
     found, by_meaning = map_clusters(ports.index, graph)
     assert by_meaning and sum(len(cluster.paths) for cluster in found) == 24
     assert all(len({path.split()[0] for path in cluster.paths}) == 1 for cluster in found)
-    assert {cluster.name for cluster in map_tags(graph)} == {"#tea", "#ship"}
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 6])
@@ -80,21 +78,6 @@ def test_any_title_can_stand_on_a_picture(tmp_path: Path) -> None:
     ports = a_vault(tmp_path, texts)
     graph = vault_graph(ports.index)
     places = note_positions(ports.index, graph.nodes)
-    picture = map_picture(graph, places, map_tags(graph), "$v_{", theme="dark", dpi=40)
+    groups = [Cluster(title, [f"{at}.md"]) for at, title in enumerate(hostile)]
+    picture = map_picture(graph, places, groups, "$v_{", dpi=40)
     assert picture[:4] == b"\x89PNG"
-
-
-def test_a_wide_name_in_the_legend_leaves_the_number_free(tmp_path: Path) -> None:
-    from PIL import Image
-
-    graph = vault_graph(a_vault(tmp_path, {f"{number}.md": "tea\n" for number in range(9)}).index)
-    places = dict.fromkeys(graph.nodes, (0.0, 0.0))
-    groups = [Cluster("W" * 60, list(graph.nodes))]
-    picture = Image.open(io.BytesIO(map_picture(graph, places, groups, "v"))).convert("L")
-    middle = round(0.14 * picture.height)
-    legend = picture.crop((round(0.9 * picture.width), middle - 12, picture.width, middle + 13))
-    columns = [legend.crop((x, 0, x + 1, legend.height)) for x in range(legend.width)]
-    row = [next(tone for tone, count in enumerate(each.histogram()) if count) for each in columns]
-    # From the right: paper, the number, a gap, the name.
-    gap = max(len(part) for part in "".join("# "[tone > 200] for tone in row).strip().split("#"))
-    assert gap >= 5

@@ -190,38 +190,12 @@ def test_asking_for_more_notes_than_there_are_gives_all(large: MemoryIndex) -> N
     assert len(large.vectors.scores(text_like(1, seed=11)[0], COUNT * 2)) == COUNT
 
 
-def test_another_encoder_takes_over_when_every_note_has_its_vector(
-    large: MemoryIndex, vectors: Floats
-) -> None:
-    assert large.vectors.use_encoder("other", 40)
+def test_another_encoder_takes_the_place_of_the_former_one(large: MemoryIndex) -> None:
     others = text_like(COUNT, 13, 40)
     embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
-    assert recall(large, vectors, text_like(20, seed=12), 10) >= 0.99
-    with pytest.raises(EncoderError):
-        large.vectors.scores(text_like(1, 12, 40)[0], 10)
-    assert large.vectors.switch_encoder()
     assert recall(large, others, text_like(40, 14, 40), 10) >= 0.99
     with pytest.raises(EncoderError):
         large.vectors.scores(text_like(1, seed=12)[0], 10)
-
-
-def test_the_way_back_to_an_encoder_costs_only_what_changed(
-    large: MemoryIndex, vectors: Floats
-) -> None:
-    large.vectors.use_encoder("other", 40)
-    others = text_like(COUNT, 13, 40)
-    embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
-    assert large.vectors.switch_encoder()
-    with large.changing():
-        large.files.store(a_record(path_of(7), ("another text",)))
-        large.files.forget(path_of(8))
-    assert large.vectors.count_to_embed("test") == 1
-    large.vectors.use_encoder("test", DIMENSION)
-    embed(large, {path_of(7): vectors[7]})
-    assert large.vectors.switch_encoder()
-    kept = np.delete(vectors, 8, axis=0)
-    assert large.vectors.scores(vectors[7], 1) == {path_of(7): pytest.approx(1.0)}
-    assert len(large.vectors.scores(vectors[8], COUNT)) == len(kept)
 
 
 def test_an_index_that_grew_equals_one_made_at_once(
