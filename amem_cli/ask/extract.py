@@ -92,11 +92,7 @@ class Sentence:
 def sentences_of(
     label: str, text: str, weights: Mapping[str, float], languages: Sequence[str] = ()
 ) -> list[Sentence]:
-    """The sentences of a source, each with what it holds of the question.
-
-    Args:
-        languages: those that count in the vault.
-    """
+    """The sentences of a source, each with what it holds of the question."""
     return [
         Sentence(label, at, each, coverage(held, weights))
         for at, each in enumerate(sentences(text))

@@ -124,13 +124,7 @@ def find_sources(
     budget: int,
     filters: Filters | None,
 ) -> Sources:
-    """Search, and choose passages of the hits.
-
-    Args:
-        encoder: None searches by words alone.
-        limit: how many direct hits; linked notes come beside them.
-        budget: tokens that the passages may take.
-    """
+    """Search, and choose passages of the hits."""
     hits = search(
         index,
         question,

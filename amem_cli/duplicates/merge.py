@@ -32,10 +32,9 @@ from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord, NoteWrite
 from amem_cli.journal.provenance import Provenance, is_worded
 from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.names import is_linkable, name_key
+from amem_cli.notes.names import is_linkable
 from amem_cli.notes.note import Note
 
-_MOST_NAMED = 3
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _UNITED = ("keywords", "tags", "context", "links", "aliases")
 
@@ -174,12 +173,7 @@ class _Merge:
         body = text_of_body(draft.content.raw) or ""
         if self.way.in_text(body, self.kept.path) == body:
             return []
-        message = f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"
-        named = self.ports.index.names.candidates(name_key(self.other.path))
-        rest = [path for path in named if path != self.other.path]
-        if rest and self.kept.path not in rest:
-            message += f", and the link will lead to {rest[0]}"
-        return [message]
+        return [f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"]
 
     def _unite(self, draft: NoteDraft, removed: NoteDraft) -> str:
         """Give the kept note what it lacks; returns the appended text."""
@@ -227,24 +221,13 @@ def _refuse(kept: NoteDraft, removed: NoteDraft) -> None:
 
 def _require_writable(plan: _Merge) -> None:
     """Refuse if a file cannot be written: its link would lead to a note that is gone."""
-    refused: list[SettingsError] = []
     for write in plan.writes:
         try:
             plan.ports.vault.require_writable(write.path)
         except SettingsError as error:
-            if write.path in (plan.kept.path, plan.other.path):
-                raise
-            refused.append(error)
-    if not refused:
-        return
-    reasons = [error.message for error in refused[:_MOST_NAMED]]
-    if len(refused) > _MOST_NAMED:
-        reasons.append(f"{len(refused) - _MOST_NAMED} more cannot be written")
-    links = "its link" if len(refused) == 1 else "their links"
-    raise SettingsError(
-        f"{'; '.join(reasons)}; {links} to “{plan.other.title}” must change, so nothing was merged",
-        hint=f"{refused[0].hint} Then merge again.",
-    )
+            raise SettingsError(
+                f"{error.message}, so nothing was merged", hint=f"{error.hint} Then merge again."
+            ) from None
 
 
 def _aliases(kept: Note, other: Note) -> list[str]:

@@ -1,26 +1,19 @@
-"""Groups of closely linked notes, each named by what distinguishes it from the other notes."""
+"""Groups of closely linked notes, each named by a tag or its most linked note."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from amem_cli.language.words import is_stopword, words
+from amem_cli.language.words import words
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Graph
-    from amem_cli.index.records import NoteSummary
 
 # A tag names a cluster if half of its notes have it, this many times as often as other notes.
 _SHARE_OF_A_TAG = 0.5
 _LIFT_OF_A_TAG = 2.0
-# A note names a cluster if this share of the others is linked with it.
-_SHARE_OF_A_CENTRE = 0.4
-_LEAST_SHARE_OF_A_TERM = 0.15
-_LIFT_OF_A_TERM = 3.0
-_TERMS_IN_A_NAME = 3
 # Titles that give a note's purpose, not its subject.
 _NAMELESS = frozenset({"index", "readme", "home", "untitled", "moc", "inbox", "note", "notes"})
 
@@ -47,14 +40,14 @@ def clusters(graph: Graph) -> list[Cluster]:
 def named(graph: Graph, groups: Iterable[Collection[str]]) -> list[Cluster]:
     """Groups of notes as clusters with a name each, largest first."""
     near = graph.neighbours()
-    everywhere = _Terms(graph.nodes.values())
+    tagged = _tag_counts(graph, graph.nodes)
     named_clusters: list[Cluster] = []
     taken: set[str] = set()
     for group in sorted(map(set, groups), key=lambda group: (-len(group), min(group))):
         # Links to notes outside of the group say nothing about it.
         degrees = {path: sum(other in group for other in near[path]) for path in group}
         paths = sorted(group, key=lambda path: (-degrees[path], path))
-        names = _names(graph, paths, degrees, everywhere)
+        names = _names(graph, paths, tagged)
         name = next(name for name in names if name.casefold() not in taken)
         taken.add(name.casefold())
         named_clusters.append(Cluster(name, paths))
@@ -66,88 +59,28 @@ def cluster_of(clusters: Sequence[Cluster]) -> dict[str, int]:
     return {path: number for number, cluster in enumerate(clusters) for path in cluster.paths}
 
 
-class _Terms:
-    """In how many notes tags and words occur, both folded, and how each is written."""
-
-    def __init__(self, notes: Iterable[NoteSummary]) -> None:
-        self.tags: Counter[str] = Counter()
-        self.words: Counter[str] = Counter()
-        self.spelling: dict[str, str] = {}
-        self.count = 0
-        for note in notes:
-            self.count += 1
-            tags = [tag.split("/") for tag in note.tags]
-            # A nested tag also counts for the general ones that it belongs to.
-            self.tags.update(
-                self._folded("/".join(tag[: at + 1]) for tag in tags for at in range(len(tag)))
-            )
-            title = [
-                word
-                for word in words(note.title)
-                if len(word) > 2 and not word[0].isdigit() and not is_stopword(word)
-            ]
-            self.words.update(self._folded((*title, *(k for k in note.keywords if len(k) > 2))))
-
-    def _folded(self, terms: Iterable[str]) -> set[str]:
-        keys = set()
-        for term in terms:
-            keys.add(key := term.casefold())
-            self.spelling.setdefault(key, term)
-        return keys
-
-
-def _names(
-    graph: Graph, paths: Sequence[str], degrees: Mapping[str, int], everywhere: _Terms
-) -> Iterable[str]:
+def _names(graph: Graph, paths: Sequence[str], tagged: Mapping[str, int]) -> Iterator[str]:
     """Names for a cluster, the best first; the last is one that no other cluster has."""
-    here = _Terms(graph.nodes[path] for path in paths)
-    size = len(paths)
-    tags = _distinctive(here.tags, everywhere.tags, size, everywhere.count, _LIFT_OF_A_TAG)
-    for tag in tags:
-        if here.tags[tag] >= _SHARE_OF_A_TAG * size:
-            yield f"#{here.spelling[tag]}"
-    titles = [graph.nodes[path].title for path in paths]
-    first, second = (*(degrees[path] for path in paths[:2]), 0)[:2]
-    if _is_subject(titles[0]) and first > second and first >= _SHARE_OF_A_CENTRE * (size - 1):
-        yield titles[0]
-    terms = _distinctive(here.words, everywhere.words, size, everywhere.count, _LIFT_OF_A_TERM)
-    terms = _without_repeats([here.spelling[word] for word in terms])
-    if len(terms) > 1:
-        yield ", ".join(terms)
-    for tag in tags:
-        yield f"#{here.spelling[tag]}"
-    yield from filter(_is_subject, titles)
+    own = _tag_counts(graph, paths)
+    rest = len(graph.nodes) - len(paths) + 1
+    for tag, count in sorted(own.items(), key=lambda each: (-each[1], each[0].casefold())):
+        elsewhere = (tagged[tag] - count + 0.5) / rest
+        share = count / len(paths)
+        if share >= _SHARE_OF_A_TAG and share >= _LIFT_OF_A_TAG * elsewhere:
+            yield f"#{tag}"
+    yield from filter(_is_subject, (graph.nodes[path].title for path in paths))
     yield from paths
+
+
+def _tag_counts(graph: Graph, paths: Iterable[str]) -> Counter[str]:
+    """How many of these notes have each tag; a nested one also counts for those it belongs to."""
+    counts: Counter[str] = Counter()
+    for path in paths:
+        parts = [tag.split("/") for tag in graph.nodes[path].tags]
+        counts.update({"/".join(tag[: at + 1]) for tag in parts for at in range(len(tag))})
+    return counts
 
 
 def _is_subject(title: str) -> bool:
     """Whether a title is neither a date nor a name that many vaults have."""
     return not title[:1].isdigit() and not _NAMELESS.issuperset(words(title))
-
-
-def _distinctive(
-    here: Mapping[str, int], everywhere: Mapping[str, int], size: int, total: int, least: float
-) -> list[str]:
-    """Terms that distinguish a cluster, the most distinctive first.
-
-    By what a term adds to the divergence (Kullback and Leibler 1951) of the cluster from the rest.
-    """
-    worth: dict[str, float] = {}
-    for term, count in here.items():
-        share = count / size
-        elsewhere = (everywhere[term] - count + 0.5) / (total - size + 1)
-        if count > 1 and share >= _LEAST_SHARE_OF_A_TERM and share >= least * elsewhere:
-            worth[term] = share * math.log(share / elsewhere)
-    return sorted(worth, key=lambda term: (-worth[term], term))
-
-
-def _without_repeats(terms: Iterable[str]) -> list[str]:
-    """The first few that do not repeat one another's words."""
-    chosen: list[str] = []
-    used: set[str] = set()
-    for term in terms:
-        own = set(words(term))
-        if own and not own & used:
-            chosen.append(term)
-            used |= own
-    return chosen[:_TERMS_IN_A_NAME]

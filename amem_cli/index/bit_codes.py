@@ -26,11 +26,7 @@ Codes = NDArray[np.uint64]
 
 
 class BitCodes:
-    """The bits of the vectors that searches see.
-
-    Args:
-        centre: mean of unit vectors, as the bytes that the index holds.
-    """
+    """The bits of the vectors that searches see."""
 
     def __init__(self, file: Database, centre: bytes) -> None:
         self._file = file

@@ -17,11 +17,7 @@ _MOST = 1_000
 
 
 class CompletionIndex:
-    """An index opened for one look.
-
-    Raises:
-        OSError, apsw.Error: there is no index that can be read.
-    """
+    """An index opened for one look."""
 
     def __init__(self, path: Path) -> None:
         if not is_regular(path) or not path.exists():

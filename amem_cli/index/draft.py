@@ -183,10 +183,6 @@ def provenance_of(index: MemoryIndex, key: str, later: Iterable[Event] = ()) -> 
 
     If two notes share an id, as copies do, nobody can tell which of them an event was about: then
     nothing counts as the machine's.
-
-    Args:
-        key: the note's id, or its path if it has none.
-        later: events of the note that are not in the journal yet.
     """
     owned = provenance([*index.events.read(key), *later])
     if id_is_shared(index, key):

@@ -95,12 +95,7 @@ class SuggestedLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PendingNote:
-    """A note whose text waits for the memory process.
-
-    Attributes:
-        attempts: how often this text was tried and failed.
-        version: hash of the note's bytes.
-    """
+    """A note whose text waits for the memory process."""
 
     path: str
     attempts: int
@@ -109,14 +104,7 @@ class PendingNote:
 
 
 class ModelTotals(NamedTuple):
-    """What one model was asked for.
-
-    Attributes:
-        model: its name; of a server's model `NAME at HOST`.
-        notes: notes whose memory process asked it.
-        seconds: wall time of its calls.
-        reused_tokens: those of the prompts that it or its server had read before.
-    """
+    """What one model was asked for."""
 
     model: str
     notes: int
@@ -218,11 +206,7 @@ class IndexEvents:
         return [ModelTotals(*row) for row in self._file.rows(sql)]
 
     def last_use(self, model: str, prompts: Collection[str], limit: int) -> ModelTotals:
-        """What the last notes cost, at most so many, that a model was asked about.
-
-        Args:
-            prompts: only notes count for which these were used, as their events name them.
-        """
+        """What the last notes cost, at most so many, that a model was asked about."""
         asked = (
             "SELECT event FROM events WHERE kind = 'process' AND prompt_tokens > 0"
             " AND record ->> '$.model' = ?1"
@@ -252,11 +236,7 @@ class IndexEvents:
 
 
 class IndexLinkHistory:
-    """What the journal says of links: why they were made, and what a person decided.
-
-    Superseding links, decisions and suggestions have their own tables, so that nothing reads the
-    whole journal for them.
-    """
+    """What the journal says of links: why they were made, and what a person decided."""
 
     def __init__(self, file: Database, links: IndexLinks) -> None:
         self._file = file

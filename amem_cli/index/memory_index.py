@@ -27,14 +27,7 @@ if TYPE_CHECKING:
 
 
 class MemoryIndex:
-    """One SQLite file that mirrors notes and journal; it can be rebuilt from them at any time.
-
-    Args:
-        notify, refill: see `Database`.
-
-    Raises:
-        IndexFault: there is no room for an index anywhere.
-    """
+    """One SQLite file that mirrors notes and journal; it can be rebuilt from them at any time."""
 
     def __init__(
         self,

@@ -139,10 +139,7 @@ def made(created: str, note_id: str | None, modified: str) -> str:
 
 
 def with_key(notes: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
-    """The notes with this id or path.
-
-    A person may also name a note by its title or the beginning of its id; the journal never does.
-    """
+    """The notes with this id or path."""
     return [summary for summary in notes if key in (summary.id, summary.path)]
 
 

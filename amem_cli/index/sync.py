@@ -187,13 +187,7 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
 
 
 def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
-    """Give every passage a vector of this encoder; vectors of another one are deleted.
-
-    Vectors are stored in portions, so that the next run continues an interrupted one.
-
-    Returns:
-        The number of passages embedded.
-    """
+    """Give every passage a vector of this encoder; vectors of another one are deleted."""
     vectors, done = ports.index.vectors, 0
     total = vectors.count_to_embed(encoder.model_id)
     if not total and vectors.encoder() == encoder.model_id:
@@ -286,10 +280,7 @@ def _read_records(
 
 
 def check_index(ports: VaultPorts) -> list[str]:
-    """Every difference between index and vault, one line each, by path.
-
-    Each note is read whole; its times are not trusted.
-    """
+    """Every difference between index and vault, one line each, by path."""
     problems: list[Problem] = []
     known = ports.index.files.states()
     present = {state.path for state in ports.vault.scan(problems)}

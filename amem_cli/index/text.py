@@ -267,11 +267,7 @@ class IndexText:
 
 
 def indexable_text(text: str, languages: Collection[str] = ()) -> str:
-    """The text for a full-text table, folded; `search_terms` of a query find what is in it.
-
-    Args:
-        languages: those that the note may be in: of each, words get the stem.
-    """
+    """The text for a full-text table, folded; `search_terms` of a query find what is in it."""
     folded = _folded(text)
     special = "#" in folded or "++" in folded or _RUN.search(folded)
     written = TOKEN.sub(_spelt_out, folded) if special else folded

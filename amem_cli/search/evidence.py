@@ -77,11 +77,7 @@ BY_WORDS = Scale(nearness=0.0, coverage=1.633, rare_words=2.301, offset=-4.69, f
 
 
 def scale_for(readable: float | None, *, is_spread: bool = False) -> Scale:
-    """The scale for a query of which an encoder reads this share; None without an encoder.
-
-    Args:
-        is_spread: as the encoder says of its vectors.
-    """
+    """The scale for a query of which an encoder reads this share; None without an encoder."""
     if readable is None:
         return BY_WORDS
     pairs = zip(BY_SPREAD_MEANING if is_spread else BY_MEANING, BY_WORDS, strict=True)

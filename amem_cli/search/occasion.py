@@ -115,11 +115,7 @@ def gained_by_speakers(
 def lost_by_turns(
     neighbours: Mapping[str, Iterable[tuple[str, int]]], turns: Mapping[str, Turn]
 ) -> dict[str, float]:
-    """What turns of a conversation of short turns lose for asking, and for saying little; negative.
-
-    Args:
-        neighbours: as for `lent_in_time`; a turn without any is not judged.
-    """
+    """What turns of a talk of short turns lose for asking, and for saying little; negative."""
     lost: dict[str, float] = {}
     for key, others in neighbours.items():
         own = turns.get(key, _UNKNOWN)

@@ -55,13 +55,7 @@ def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSu
 
 @dataclass(frozen=True, slots=True)
 class LinkView:
-    """A link from or to a note.
-
-    Attributes:
-        outgoing: False for a link of the other note to this one.
-        kind: `wikilink` or `property`.
-        record: the explanation, if the machine or a command made the link.
-    """
+    """A link from or to a note."""
 
     id: str | None
     path: str
@@ -73,14 +67,7 @@ class LinkView:
 
 @dataclass(frozen=True, slots=True)
 class NoteView:
-    """A note with its links.
-
-    Attributes:
-        raw: the file's bytes.
-        supersession: which notes supersede or contradict it.
-        usage: how often amem showed or found it, and when last.
-        suggested: links that amem suggests of it and to it, the strongest first.
-    """
+    """A note with its links."""
 
     summary: NoteSummary
     note: Note
@@ -139,14 +126,7 @@ SORTS: dict[str, tuple[Callable[[NoteSummary, Usage], str], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Conditions for a list; all that are set must hold.
-
-    Attributes:
-        orphans: without links in either direction.
-        pending: waiting for the memory process.
-        never_read: never found or read with amem, as far back as its counters go.
-        untouched_since: not edited by a person or read since this day, ISO 8601; empty: any.
-    """
+    """Conditions for a list; all that are set must hold."""
 
     orphans: bool = False
     pending: bool = False

@@ -63,12 +63,7 @@ MOST_TERMS = 64
 
 
 class QueryScorer:
-    """Scores the notes of an index for one query; `terms` are its words, corrected if misspelt.
-
-    Args:
-        wide: number of candidates from each leg.
-        allowed: paths that may be returned; None for all.
-    """
+    """Scores the notes of an index for one query; `terms` are its words, corrected if misspelt."""
 
     def __init__(self, index: MemoryIndex, query: str, wide: int, allowed: set[str] | None) -> None:
         self.terms, self.languages = index.text.search_terms(query), index.text.languages()
@@ -92,12 +87,7 @@ class QueryScorer:
     def by_both(
         self, vector: Vectors, readable: float = 1.0, *, is_spread: bool = False
     ) -> dict[str, float]:
-        """Words and meaning, with what notes of one occasion and linked notes lend each other.
-
-        Args:
-            readable: share of the query that the encoder can read.
-            is_spread: as the encoder says of its vectors.
-        """
+        """Words and meaning, with what notes of one occasion and linked notes lend each other."""
         cosines = self._cosines(vector, self._wide, self._among)
         # Unknown words are not corrected here: the encoder may know their meaning.
         words = self._bm25() or self._bm25(loosened(self.terms))
@@ -299,13 +289,7 @@ def _passage_chance(passages: int) -> float:
 def held_shares(
     paths: Iterable[str], matches: Sequence[tuple[int, Set[str]]], total: int
 ) -> dict[str, float]:
-    """The share of a query's words that each note holds, weighted by rarity, 0..1.
-
-    Words that no note holds count for nothing; if none is held, there is no share.
-
-    Args:
-        matches: for each term in how many of the `total` notes it occurs, and which hold it.
-    """
+    """The share of a query's words that each note holds, weighted by rarity, 0..1."""
     weights = [rarity(count, total) if count else 0.0 for count, _ in matches]
     whole = sum(weights)
     if whole <= 0:
@@ -318,12 +302,7 @@ def held_shares(
 
 
 def covered(words: Mapping[str, float], held: Mapping[str, float], terms: int) -> dict[str, float]:
-    """BM25 by note, less for a note that holds only some of the terms.
-
-    Args:
-        held: the share of the terms that each note holds; empty if that says nothing.
-        terms: how many there are.
-    """
+    """BM25 by note, less for a note that holds only some of the terms."""
     fading = (LONG_QUERY - terms) / (LONG_QUERY - SHORT_QUERY)
     power = COVERAGE_POWER * min(1.0, max(0.0, fading))
     return {key: score * held[key] ** power if held else score for key, score in words.items()}

@@ -285,11 +285,7 @@ def _neighbors(
 def supersessions(
     index: MemoryIndex, paths: Sequence[str] | None = None, filters: Filters | None = None
 ) -> dict[str, Supersession]:
-    """By path, those of the notes at `paths` (None: all) that others supersede or contradict.
-
-    Args:
-        filters: only the day to look back from counts.
-    """
+    """By path, those of the notes at `paths` (None: all) that others supersede or contradict."""
     return _by_path(index, index.link_history.superseded(paths), filters or Filters())
 
 

@@ -82,12 +82,7 @@ def window(text: str, place: int, limit: int) -> str:
 def marks(
     text: str, terms: Sequence[str], languages: Sequence[str] = ()
 ) -> tuple[tuple[int, int], ...]:
-    """Starts and ends, in order, of the query's words in a text, in any inflection.
-
-    Args:
-        terms: the `search_terms` of the query, or their corrections: stems of the index.
-        languages: those that count in the vault.
-    """
+    """Starts and ends, in order, of the query's words in a text, in any inflection."""
     pieces = [piece for term in terms for piece in _pieces(term)]
     wanted = {_bare(form) for piece in pieces for form in (piece, stem(piece))}
     beginnings = tuple(_bare(term[:-1]) for term in terms if term.endswith("*"))

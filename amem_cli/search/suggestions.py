@@ -19,11 +19,7 @@ Pair = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class OpenLink:
-    """A link of amem's from one note to another that a person has not decided on.
-
-    Attributes:
-        suggested: it is in no file.
-    """
+    """A link of amem's from one note to another that a person has not decided on."""
 
     source: NoteSummary
     target: NoteSummary
@@ -112,11 +108,7 @@ def linked_pairs(index: MemoryIndex) -> set[tuple[str, str]]:
 def fresh_links(
     index: MemoryIndex, path: str | None = None, linked: Set[tuple[str, str]] | None = None
 ) -> list[OpenLink]:
-    """Links of amem's in the properties of a note, to it, or of all, that nobody decided on.
-
-    Args:
-        linked: as for `suggestions`.
-    """
+    """Links of amem's in the properties of a note, to it, or of all, that nobody decided on."""
     if path is None:
         written = linked_pairs(index) if linked is None else linked
         records = dict(index.link_history.records())

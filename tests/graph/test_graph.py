@@ -81,24 +81,6 @@ def test_links_in_both_directions_are_one_branch() -> None:
     assert (branch.edge.source, branch.edge.reason) == ("a.md", "both on tea")
 
 
-def test_where_no_tag_tells_a_cluster_is_named_by_the_words_that_set_it_apart() -> None:
-    fruit = [a_note(f"{name}.md", keywords=("orchard", "harvest")) for name in "abcd"]
-    others = [a_note(f"{name}.md", keywords=("harvest",)) for name in "mnop"]
-    rest = [a_note(f"alone {number}.md", keywords=("harvest",)) for number in range(12)]
-    ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
-    pairs = ring + [(chr(ord(one) + 12), chr(ord(other) + 12)) for one, other in ring]
-    linked = [(f"{one}.md", other, "wikilink") for one, other in pairs]
-    found = clusters(network([*fruit, *others, *rest], linked))
-    assert sorted(len(cluster.paths) for cluster in found) == [4, 4]
-    names = {cluster.name for cluster in found if "a.md" in cluster.paths}
-    assert names & {"a", "b", "c", "d"}
-    fruit = [a_note(f"{name}.md", keywords=("orchard", "apple press")) for name in "abcd"]
-    found = clusters(network([*fruit, *others, *rest], linked))
-    names = {cluster.name for cluster in found if "a.md" in cluster.paths}
-    assert names == {"apple press, orchard"}
-    assert len({cluster.name for cluster in found}) == 2
-
-
 def test_the_most_wanted_missing_note_comes_first() -> None:
     links = [("a.md", "x", "wikilink"), ("a.md", "y", "wikilink"), ("b.md", "y", "wikilink")]
     seen = overview(network([a_note("a.md"), a_note("b.md")], links))
