@@ -13,8 +13,6 @@ from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.sentences import only_sentences
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
-from amem_cli.notes.names import resolve
-from amem_cli.notes.note import SUPERSEDING
 from amem_cli.search.scoring import MOST_TERMS, QueryScorer, corrected
 from amem_cli.search.search import Filters, Hit, search
 
@@ -23,17 +21,6 @@ if TYPE_CHECKING:
 
 # Passages of one note that are compared; the others hold fewer of the question's words.
 _MOST_PASSAGES = 8
-_MOST_LINKS = 3
-# Relations as they read from the note that has the link, and from the other end of it.
-_RELATIONS = {
-    "related": ("related to", "related to"),
-    "supports": ("supports", "supported by"),
-    "contradicts": ("contradicts", "contradicted by"),
-    "supersedes": ("supersedes", "superseded by"),
-    "example_of": ("an example of", "has the example"),
-    "part_of": ("part of", "has the part"),
-    "causes": ("causes", "caused by"),
-}
 _TITLE_BYTES = 160
 _GAP = "\n…\n"
 _LEAST_TOKENS = 24
@@ -56,15 +43,6 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceLink:
-    """A link with another source, by its path; `outward` is False if the other note has it."""
-
-    other: str
-    relation: str = ""
-    outward: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class QuotedNote:
     """A note to answer from, with the passages that were chosen.
 
@@ -80,7 +58,6 @@ class QuotedNote:
     via: str | None
     private: bool
     texts: tuple[str, ...]
-    links: tuple[SourceLink, ...] = ()
     quotable: str = ""
     superseded_by: tuple[NoteSummary, ...] = ()
     contradicted_by: tuple[NoteSummary, ...] = ()
@@ -145,7 +122,6 @@ def find_sources(
         chosen.setdefault(excerpt.path, []).append(excerpt)
     by_path = {hit.note.path: hit for hit in hits}
     hidden = filters.hidden if filters else ()
-    links = _links(index, [by_path[path].note for path in chosen])
     notes = [
         QuotedNote(
             label="",
@@ -156,7 +132,6 @@ def find_sources(
             via=hit.via,
             private=hit.note.private,
             texts=tuple(each.text for each in excerpts),
-            links=links.get(path, ()),
             quotable=_GAP.join(each.quotable for each in excerpts if each.quotable),
             superseded_by=tuple(each for each in hit.superseded_by if each.path not in hidden),
             contradicted_by=tuple(each for each in hit.contradicted_by if each.path not in hidden),
@@ -214,28 +189,6 @@ def _excerpts(
     ]
 
 
-def _links(index: MemoryIndex, notes: Sequence[NoteSummary]) -> dict[str, tuple[SourceLink, ...]]:
-    """Links among the sources, by path, those first that say which note is current."""
-    keys = {note.path: note.key for note in notes}
-    links: dict[str, list[SourceLink]] = {}
-    for path in keys:
-        records = index.link_history.records(path)
-        for link in index.links.written(path):
-            target = resolve(link.target, path, index.names)
-            if target is None or target == path or target not in keys:
-                continue
-            record = records.get((path, keys[target])) or records.get((path, target))
-            relation = record.relation if record is not None else ""
-            links.setdefault(path, []).append(SourceLink(target, relation))
-            links.setdefault(target, []).append(SourceLink(path, relation, outward=False))
-    return {
-        path: tuple(sorted(dict.fromkeys(own), key=lambda link: link.relation not in SUPERSEDING))[
-            :_MOST_LINKS
-        ]
-        for path, own in links.items()
-    }
-
-
 def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
     """The most promising passages that fit a budget of tokens, best first; the best one always,
     cut to it. A line for each note's title counts, too."""
@@ -260,21 +213,14 @@ def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
 
 
 def heading(source: QuotedNote, labels: dict[str, str]) -> str:
-    """One line with a source's label, title, day, and links to others by their labels."""
+    """One line with a source's label, title, day, and the notes by which it no longer holds."""
     day = f" ({source.created[:10]})" if source.created else ""
-    relations = [
-        f"{_RELATIONS.get(link.relation, ('linked with',) * 2)[not link.outward]} {label}"
-        for link in source.links
-        if (label := labels.get(link.other))
-    ]
     kinds = (("superseded", source.superseded_by), ("contradicted", source.contradicted_by))
-    relations += [
+    relations = [
         f"{kind} by {labels.get(note.path) or f'“{quote_line(note.title, _TITLE_BYTES)}”'}"
         for kind, newer in kinds
         for note in newer
     ]
-    # A link and a closed context may say the same.
-    relations = list(dict.fromkeys(relations))
     linked = f" [{'; '.join(relations)}]" if relations else ""
     return f"{source.label} {quote_line(source.title, _TITLE_BYTES)}{day}{linked}"
 

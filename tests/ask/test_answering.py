@@ -26,7 +26,7 @@ from amem_cli.ask.prompt import (
     support,
     unsupported,
 )
-from amem_cli.ask.sources import Excerpt, QuotedNote, SourceLink, chosen_excerpts, heading, labelled
+from amem_cli.ask.sources import Excerpt, QuotedNote, chosen_excerpts, heading, labelled
 from amem_cli.index.records import NoteSummary
 from amem_cli.models.prompt_text import estimated_tokens
 from amem_cli.models.reply_schema import read_answer, to_gbnf, to_json_schema
@@ -196,19 +196,6 @@ def test_no_note_can_end_its_fence_or_speak_as_the_program(text: str) -> None:
     assert "<|" not in request.text
 
 
-def test_a_heading_tells_day_and_relation() -> None:
-    old = QuotedNote("n1", "a.md", None, "Old", "2026-01-01", None, False, ("x",))
-    new = QuotedNote(
-        "n2", "b.md", None, "New", "2026-02-01", "a.md", False, ("y",),
-        (SourceLink("a.md", "supersedes"), SourceLink("gone.md", "causes"),
-         SourceLink("a.md", "", outward=False)),
-    )  # fmt: skip
-    labels = {"a.md": "n1", "b.md": "n2"}
-    assert heading(new, labels) == "n2 New (2026-02-01) [supersedes n1; linked with n1]"
-    assert heading(old, labels) == "n1 Old (2026-01-01)"
-    assert [each.label for each in labelled([new, old])] == ["n1", "n2"]
-
-
 excerpts = st.lists(
     st.builds(
         Excerpt,
@@ -292,3 +279,4 @@ def test_a_note_that_no_longer_holds_is_told_so_without_any_link() -> None:
     )
     assert heading(older, {}) == "n1 Old (2026-01-01) [contradicted by “New”]"
     assert heading(older, {"new.md": "n2"}) == "n1 Old (2026-01-01) [contradicted by n2]"
+    assert [each.label for each in labelled([older, older])] == ["n1", "n2"]

@@ -92,7 +92,9 @@ def test_asking_changes_no_note(ports: VaultPorts, tmp_path: Path) -> None:
     assert tree_hashes(tmp_path) == before
 
 
-def test_linked_notes_are_shown_with_their_relation(ports: VaultPorts, tmp_path: Path) -> None:
+def test_a_linked_note_that_supersedes_one_is_shown_and_named(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
     (tmp_path / "Marta.md").unlink()
     write_note(tmp_path, "Notice.md", "Timetable: from now on it happens at dawn.\n")
     refresh(ports)
@@ -102,7 +104,6 @@ def test_linked_notes_are_shown_with_their_relation(ports: VaultPorts, tmp_path:
     model = ScriptedModel([says("At dawn now, no longer at noon.", "Notice", "Feeding")])
     answer = asked(ports, model, limit=1)
     (request,) = model.requests
-    assert f"supersedes {label_of(request, 'Feeding')}" in request.text
     assert f"superseded by {label_of(request, 'Notice')}" in request.text
     assert [each.title for each in answer.citations] == ["Notice", "Feeding"]
     assert answer.citations[0].via == feeding.key and answer.citations[1].via is None

@@ -7,7 +7,6 @@ import os
 import struct
 import subprocess
 import sys
-from datetime import datetime
 from pathlib import Path
 
 import networkx
@@ -73,16 +72,6 @@ def test_nothing_is_written_over_settings_and_journal(
 def test_a_single_orphan_is_told_as_one(amem: Program, vault: Path) -> None:
     write_note(vault, "alone.md", "Nothing leads here.\n")
     assert "1 of 18 notes without a link" in amem("graph").out
-
-
-def test_what_grew_lately_is_told_with_who_made_it(amem: Program, vault: Path) -> None:
-    assert "lately" not in amem("graph").out
-    today = datetime.now().astimezone().isoformat(timespec="seconds")
-    write_note(vault, "notes/Tea.md", f"---\ncreated: {today}\n---\nTea wants time.\n")
-    assert amem("link", "Linking beats filing", "Tea", "--reason", "both take time").code == 0
-    told = amem("graph").out
-    assert "lately  1 new note and 1 new link (0 by amem) in 7 days" in told
-    assert "+1 link" in told
 
 
 def test_a_neighbourhood_shows_direction_maker_and_reason(amem: Program, vault: Path) -> None:
