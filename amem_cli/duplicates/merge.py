@@ -32,7 +32,7 @@ from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord, NoteWrite
 from amem_cli.journal.provenance import Provenance, is_worded
 from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.names import is_linkable
+from amem_cli.notes.names import is_linkable, name_key
 from amem_cli.notes.note import Note
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -173,7 +173,12 @@ class _Merge:
         body = text_of_body(draft.content.raw) or ""
         if self.way.in_text(body, self.kept.path) == body:
             return []
-        return [f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"]
+        message = f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"
+        named = self.ports.index.names.candidates(name_key(self.other.path))
+        rest = [path for path in named if path != self.other.path]
+        if rest and self.kept.path not in rest:
+            message += f", and the link will lead to {rest[0]}"
+        return [message]
 
     def _unite(self, draft: NoteDraft, removed: NoteDraft) -> str:
         """Give the kept note what it lacks; returns the appended text."""
@@ -226,7 +231,8 @@ def _require_writable(plan: _Merge) -> None:
             plan.ports.vault.require_writable(write.path)
         except SettingsError as error:
             raise SettingsError(
-                f"{error.message}, so nothing was merged", hint=f"{error.hint} Then merge again."
+                f"{error.message} and must change, so nothing was merged",
+                hint=f"{error.hint} Then merge again.",
             ) from None
 
 

@@ -478,13 +478,9 @@ def test_a_note_with_a_link_that_cannot_be_written_is_named_before_anything_is_d
         with pytest.raises(SettingsError) as refused:
             merge(ports, *both(ports), dry_run=dry_run)
         assert refused.value.message == (
-            "a/Locked.md is read-only; its link to “Other” must change, so nothing was merged"
+            "a/Locked.md is read-only and must change, so nothing was merged"
         )
         assert refused.value.hint == "Allow writing it, if amem may. Then merge again."
-    for name in notes:
-        (tmp_path / f"{name}.md").chmod(0o444)
-    with pytest.raises(SettingsError, match=r"is read-only; 3 more cannot be written; their links"):
-        merge(ports, *both(ports))
     assert files(tmp_path) == before
     assert ports.index.events.read() == []
 
@@ -492,7 +488,7 @@ def test_a_note_with_a_link_that_cannot_be_written_is_named_before_anything_is_d
 def test_a_kept_note_that_cannot_be_written_is_told_by_a_trial_too(tmp_path: Path) -> None:
     ports = vault(tmp_path)
     (tmp_path / "Kept.md").chmod(0o444)
-    with pytest.raises(SettingsError, match=r"Kept\.md is read-only\Z"):
+    with pytest.raises(SettingsError, match=r"Kept\.md is read-only and must"):
         merge(ports, *both(ports), dry_run=True)
 
 
