@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.move import Moved, OpenInEditor
     from amem_cli.editing.undo import Undone
-    from amem_cli.graph.stats import Span, Stats
+    from amem_cli.graph.stats import Stats
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.batch import EvolveBatch
     from amem_cli.memory.forecast import Forecast
@@ -333,8 +333,8 @@ class Workspace(OpenVault):
                 related.append(Related(link, other, distance[link.path], near.path))
         return tuple(related[:limit])
 
-    def stats(self, *, by: Span = "month") -> Stats:
-        """Counts of notes, links and pending work, growth `by` time, and what the model cost."""
+    def stats(self) -> Stats:
+        """Counts of notes, links and pending work, growth by month, and what the model cost."""
         from amem_cli.graph.stats import stats
         from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
         from amem_cli.models.price import price_in
@@ -345,7 +345,6 @@ class Workspace(OpenVault):
             learn=settings.evolution_feedback == "on",
             minimum_strength=MINIMUM_STRENGTHS[settings.evolution_links],
             price=price_in(settings),
-            by=by,
             private=self.sees_private,
         )
 
