@@ -174,8 +174,8 @@ class _Checkup:
         )
 
     def _encoder(self) -> Iterator[Finding]:
-        model, index = self._usable.settings.encoder_model, self._look.ports.index
-        yield from models.encoder_findings(model, index.vectors, self._environment)
+        model = self._usable.settings.encoder_model
+        yield from models.encoder_findings(model, self._environment)
         languages = vault_languages(self._vault, self._notes.paths)
         yield from models.languages_finding(languages, self._usable.settings)
 

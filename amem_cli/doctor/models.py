@@ -9,7 +9,6 @@ import socket
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from amem_cli.doctor.finding import Finding
@@ -19,18 +18,13 @@ from amem_cli.models.open import open_model, server_url
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.settings import Settings
 
-if TYPE_CHECKING:
-    from amem_cli.index.vectors import IndexVectors
-
 SERVER_SECONDS = 2.0
 _TRIAL_TEXT = "Is the sky blue?"
 _TRIAL_SECONDS = 20.0
 
 
-def encoder_findings(
-    model: str, vectors: IndexVectors, environment: Mapping[str, str]
-) -> Iterator[Finding]:
-    """Whether the encoder is here, whole and safe, runs, and has made the index's vectors.
+def encoder_findings(model: str, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether the encoder is here, whole and safe, and runs.
 
     It is only run if it was prepared before: to prepare it takes time, and writes.
     """
@@ -43,12 +37,10 @@ def encoder_findings(
             hint="The next search prepares it again.",
         )
 
-    chosen = None
     try:
         cache = encoder_cache(environment)
         encoder = PreparedEncoder(model, cache=cache, preparation=refuse)
         if encoder.is_prepared:
-            chosen = encoder.model_id
             encoder.encode([_TRIAL_TEXT])
         else:
             model_fingerprint(find_encoder(model))
@@ -60,18 +52,6 @@ def encoder_findings(
         yield Finding("", error.message, hint)
     except EncoderError as error:
         yield Finding("", error.message, error.hint)
-    former = vectors.encoder()
-    if former is None or chosen == former:
-        return
-    total = vectors.count_passages()
-    done = 0 if chosen is None else total - vectors.count_to_embed(chosen)
-    yield Finding(
-        "",
-        f"{done} of {total} passages have vectors of the encoder {model};"
-        f" {former.partition('@')[0]} answers until all have one",
-        "`amem index` makes the rest, and so does a running watcher.",
-        severity="notice",
-    )
 
 
 def languages_finding(languages: Mapping[str, float], settings: Settings) -> Iterator[Finding]:
