@@ -236,7 +236,6 @@ class ImportReport:
 
     Attributes:
         notes: what was decided on each note of the source.
-        other_files: how many files of the source are not notes.
         refused: notes that could not be imported, and files that could not be read.
         noted: warnings about notes that were made.
         unresolved: (place in the source, target) of links to nothing.
@@ -245,7 +244,6 @@ class ImportReport:
     """
 
     kind: str
-    other_files: int
     notes: Sequence[PlannedNote] = ()
     refused: list[Problem] = field(default_factory=list)
     noted: list[Problem] = field(default_factory=list)
@@ -305,7 +303,7 @@ def import_notes(
         UsageError: the folder is not in the vault.
         SettingsError: the source cannot be read, or the vault cannot be written.
     """
-    report = ImportReport(source.kind, len(source.other_files))
+    report = ImportReport(source.kind)
     with ports.changes.locked():
         plan = ImportPlan(ports, source, folder, usual_folder, unless_known=unless_known)
         report.notes = plan.notes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import signal
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +14,6 @@ from amem_cli.errors import SettingsError
 from amem_cli.mcp.stdio import MESSAGE_BYTES
 
 if TYPE_CHECKING:
-    import asyncio
-
     import uvicorn
     from mcp.server.lowlevel import Server
 
@@ -81,8 +80,6 @@ def open_door(port: int, environment: Mapping[str, str]) -> Door:
 
 def web_server(protocol: Server[Any], door: Door) -> tuple[uvicorn.Server, Callable[[], None]]:
     """The server of a protocol behind a door, and what ends it; signals are its caller's."""
-    import asyncio
-
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
@@ -96,9 +93,8 @@ def web_server(protocol: Server[Any], door: Door) -> tuple[uvicorn.Server, Calla
         transport_security=security,
         max_request_body_size=MESSAGE_BYTES,
     )
-    ending = asyncio.Event()
     config = uvicorn.Config(
-        _guarded(_ended(app, ending), door.token.encode()),
+        _guarded(app, door.token.encode()),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -110,43 +106,10 @@ def web_server(protocol: Server[Any], door: Door) -> tuple[uvicorn.Server, Calla
     server.capture_signals = contextlib.nullcontext  # type: ignore[assignment]
 
     def end() -> None:
-        server.should_exit = True
-        ending.set()
+        # Also ends the answers to which clients listen for as long as there are any.
+        server.handle_exit(signal.SIGTERM, None)
 
     return server, end
-
-
-def _ended(app: Any, ending: asyncio.Event) -> Any:
-    """The app, whose answers end with the server: a client may listen to one for ever."""
-    import anyio
-    from starlette.responses import PlainTextResponse
-
-    async def ended(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            await app(scope, receive, send)
-            return
-        begun = complete = False
-
-        async def tell(message: Any) -> None:
-            nonlocal begun, complete
-            begun = True
-            complete = message["type"] == "http.response.body" and not message.get("more_body")
-            await send(message)
-
-        async def cut() -> None:
-            await ending.wait()
-            group.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(cut)
-            await app(scope, receive, tell)
-            group.cancel_scope.cancel()
-        if begun and not complete:
-            await send({"type": "http.response.body", "body": b""})
-        elif not begun:
-            await PlainTextResponse("The server ends.", 503)(scope, receive, send)
-
-    return ended
 
 
 def _guarded(app: Any, token: bytes) -> Any:

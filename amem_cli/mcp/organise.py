@@ -289,24 +289,17 @@ def _organised(workspace: Workspace, each: Organised, found: _Questions) -> Mapp
             question = len(found.questions) - 1
         else:
             refused.append("There was no room for its question: send fewer answers at once.")
-    result = _result(each.path, each.state, refused)
-    written = each.outcome and json.document(_WRITTEN, each.outcome, bounded=True)
-    return {
-        **result,
-        "id": summary.id if summary else None,
-        "question": question,
-        "written": written,
-        "event": each.event,
-    }
+    return _result(
+        each.path,
+        each.state,
+        refused,
+        id=summary.id if summary else None,
+        question=question,
+        written=each.outcome and json.document(_WRITTEN, each.outcome, bounded=True),
+        event=each.event,
+    )
 
 
-def _result(path: str, state: str, refused: Sequence[str]) -> dict[str, Any]:
-    return {
-        "id": None,
-        "path": path,
-        "state": state,
-        "refused": list(refused),
-        "question": None,
-        "written": None,
-        "event": "",
-    }
+def _result(path: str, state: str, refused: Sequence[str], **more: Any) -> dict[str, Any]:
+    nothing = {"id": None, "question": None, "written": None, "event": ""}
+    return {"path": path, "state": state, "refused": list(refused), **nothing, **more}

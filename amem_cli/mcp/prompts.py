@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -67,11 +65,9 @@ def page(
 
     Args:
         suffix: of every address.
-
-    Raises:
-        UsageError: the cursor is not one that this function gave.
     """
-    after = _path_of(cursor) if cursor is not None else ""
+    # A file's name may hold bytes that are not UTF-8.
+    after = unquote(cursor or "", errors="surrogateescape")
     vault = {
         "uri": VAULT + suffix,
         "name": "vault",
@@ -85,7 +81,10 @@ def page(
     )
     shown = notes[:_ON_A_PAGE]
     found = [*([vault] if cursor is None else []), *(_resource(note, suffix) for note in shown)]
-    return found, _cursor_of(shown[-1].path) if len(notes) > len(shown) else None
+    following = None
+    if len(notes) > len(shown):
+        following = quote(shown[-1].path, safe="", errors="surrogateescape")
+    return found, following
 
 
 def _resource(note: NoteSummary, suffix: str) -> dict[str, Any]:
@@ -96,19 +95,6 @@ def _resource(note: NoteSummary, suffix: str) -> dict[str, Any]:
         "description": cut(note.context, 300) or None,
         "mime_type": MARKDOWN,
     }
-
-
-def _cursor_of(path: str) -> str:
-    # A file's name may hold bytes that are not UTF-8, and its cursor must lead back to it.
-    return base64.urlsafe_b64encode(path.encode("utf-8", "surrogateescape")).decode("ascii")
-
-
-def _path_of(cursor: str) -> str:
-    try:
-        raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
-        return raw.decode("utf-8", "surrogateescape")
-    except (binascii.Error, ValueError):
-        raise UsageError("this cursor is not one that resources/list gave") from None
 
 
 def contents(workspace: Workspace, uri: str) -> str:
