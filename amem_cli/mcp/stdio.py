@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.system.wire import Wire
@@ -24,30 +24,16 @@ _LAST_WORDS_SECONDS = 2.0
 
 def lines_of(descriptor: int, most: int = MESSAGE_BYTES) -> Iterator[bytes | None]:
     """Lines without their ends; None for one that is longer than `most` bytes."""
-    kept = bytearray()
-    is_too_long = False
-    while block := _read(descriptor):
-        *ended, rest = block.split(b"\n")
-        for part in ended:
-            kept += part
-            yield None if is_too_long or len(kept) > most else bytes(kept)
-            kept.clear()
-            is_too_long = False
-        kept += rest
-        if len(kept) > most:
+    # An error says that the client's end is gone.
+    with open(descriptor, "rb", closefd=False) as stream, suppress(OSError):
+        while line := stream.readline(most + 1):
+            if len(line) <= most or line.endswith(b"\n"):
+                yield line.removesuffix(b"\n")
+                continue
             # A line without end must not fill the memory: it is dropped as it comes.
-            is_too_long = True
-            kept.clear()
-    if kept and not is_too_long:
-        yield bytes(kept)
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, _BLOCK)
-    except OSError:
-        # The client's end is gone.
-        return b""
+            while (more := stream.readline(_BLOCK)) and not more.endswith(b"\n"):
+                pass
+            yield None
 
 
 class Refused(ValueError):

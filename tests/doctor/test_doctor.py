@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,23 +13,9 @@ from amem_cli.index.draft import new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from tests.checkups import fix, look, machine_writes, places, whole_tree
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import tree_hashes, write_note
 
 HEADER = '---\nid: "20260302150004"\ncreated: 2026-03-02T15:00:04\n---\n'
-
-
-@pytest.fixture
-def ports(tmp_path: Path) -> Iterator[VaultPorts]:
-    """A vault with one note, Dough, in `v`."""
-    opened = open_vault(tmp_path / "v")
-    add(opened, NewNote("Croissant dough tears in lamination.", title="Dough"))
-    yield opened
-    opened.index.close()
-
-
-@pytest.fixture
-def root(tmp_path: Path, ports: VaultPorts) -> Path:
-    return tmp_path / "v"
 
 
 def test_looking_writes_nothing_however_broken_the_vault_is(tmp_path: Path, root: Path) -> None:

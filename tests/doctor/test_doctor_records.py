@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,6 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from tests.checkups import fix, look, whole_tree
 from tests.vaults import open_vault, tree_hashes, write_note
-
-
-@pytest.fixture
-def ports(tmp_path: Path) -> Iterator[VaultPorts]:
-    """A vault with one note, Dough, in `v`."""
-    opened = open_vault(tmp_path / "v")
-    add(opened, NewNote("Croissant dough tears in lamination.", title="Dough"))
-    yield opened
-    opened.index.close()
-
-
-@pytest.fixture
-def root(tmp_path: Path, ports: VaultPorts) -> Path:
-    return tmp_path / "v"
 
 
 def test_an_index_that_is_behind_is_brought_up_to_date(ports: VaultPorts, root: Path) -> None:
