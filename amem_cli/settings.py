@@ -61,8 +61,6 @@ class Settings:
             or `eager`. Weaker links are suggested.
         evolution_max_links: most links that the machine adds to one note.
         evolution_candidates: how many near notes the model is shown.
-        evolution_feedback: `on` (links that you keep and remove decide how sure the machine must be
-            of others) or `off`.
         evolution_device: which machine's watcher runs the memory process: `first` (the one that
             watched the vault first), `any`, or a machine's name.
         watch_on_battery: `pause` (the watcher leaves the models alone) or `work`.
@@ -98,7 +96,6 @@ class Settings:
     )
     evolution_max_links: int = _within(0, 20, usual=5)
     evolution_candidates: int = _within(1, 30, usual=14)
-    evolution_feedback: str = _one_of("on", "off")
     evolution_device: str = "first"
     watch_on_battery: str = _one_of("pause", "work")
     watch_idle_seconds: float = _within(1, 86_400, usual=300.0)

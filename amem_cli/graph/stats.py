@@ -9,8 +9,6 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.graph.graph import of_link, public, vault_graph
-from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
-from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
@@ -88,7 +86,6 @@ class Stats:
         proposed: changes that wait for a person.
         problems: places in notes that need a person.
         processed: notes that the memory process has finished.
-        link_feedback: the person's decisions about links, by who made the links.
     """
 
     notes: int
@@ -105,7 +102,6 @@ class Stats:
     prompt_tokens: int
     answer_tokens: int
     model_seconds: float
-    link_feedback: tuple[LinkFeedback, ...] = ()
     orphans_without_amem: int = 0
     models: tuple[ModelCost, ...] = ()
     growth: tuple[Period, ...] = ()
@@ -132,16 +128,10 @@ class Stats:
 def stats(
     ports: VaultPorts,
     *,
-    learn: bool = True,
-    minimum_strength: float = MINIMUM_STRENGTHS["usual"],
     price: Price,
     private: bool = True,
 ) -> Stats:
-    """Count everything.
-
-    With `learn`, decisions about links change the minimum strength of others, which is
-    `minimum_strength` for the analyzer's before any decision.
-    """
+    """Count everything."""
     index = ports.index
     graph = vault_graph(index)
     if not private:
@@ -168,9 +158,6 @@ def stats(
         prompt_tokens=totals.prompt_tokens,
         answer_tokens=totals.answer_tokens,
         model_seconds=totals.seconds,
-        link_feedback=tuple(
-            learned_thresholds(index, learn=learn, minimum_strength=minimum_strength).by_judge()
-        ),
         orphans_without_amem=len(own.orphans()),
         models=tuple(
             ModelCost(use, price.of(use.model, use.prompt_tokens, use.answer_tokens))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amem_cli.notes.note import SUPERSEDING
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from amem_cli.index.records import IndexLinks
     from amem_cli.journal.events import Event, LinkRecord
     from amem_cli.journal.files import JournalFolder
-    from amem_cli.journal.link_decisions import LinkDecision
     from amem_cli.journal.provenance import Provenance
 
 _PROCESSED = (
@@ -76,11 +75,12 @@ class DecidedLink(NamedTuple):
     Attributes:
         source, target: paths of the two notes; of one that is gone, or has no id any more, what
             the journal called it last.
+        kept: False if the person removed or rejected it.
     """
 
     source: str
     target: str
-    decision: LinkDecision
+    kept: bool
 
 
 class SuggestedLink(NamedTuple):
@@ -292,18 +292,11 @@ class IndexLinkHistory:
                 found.append(SupersedingLink(older, newer, relation))
         return list(dict.fromkeys(found))
 
-    def decided(self, limit: int) -> list[DecidedLink]:
-        """The last `limit` links that a person kept or removed, the newest first."""
-        from amem_cli.journal.link_decisions import LinkDecision
-
-        sql = (
-            f"SELECT {_SOURCE}, {_TARGET}, target, judge, strength, kept, relation, reason, event"  # noqa: S608
-            " FROM decisions d ORDER BY event DESC, source, target LIMIT ?"
-        )
-        return [
-            DecidedLink(source, target, LinkDecision(key, judge, strength, bool(kept), *rest))
-            for source, target, key, judge, strength, kept, *rest in self._file.rows(sql, (limit,))
-        ]
+    def decided(self) -> list[DecidedLink]:
+        """The links that a person kept or removed."""
+        sql = f"SELECT {_SOURCE}, {_TARGET}, kept FROM decisions d ORDER BY source, target"  # noqa: S608
+        rows = self._file.rows(sql)
+        return [DecidedLink(source, target, bool(kept)) for source, target, kept in rows]
 
     def suggested(self, paths: Iterable[str] | None = None) -> list[SuggestedLink]:
         """What the last memory process of each note suggests, the strongest first: of and to some
@@ -360,9 +353,10 @@ class IndexLinkHistory:
             self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?, ?, ?)", row)
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
-        for decision in link_decisions(events):
-            row = (note, path, *astuple(decision))
-            self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        for target, kept in link_decisions(events).items():
+            # What the other columns once held is not needed any more.
+            sql = "INSERT INTO decisions VALUES(?, ?, ?, '', 0, ?, '', '', '')"
+            self._file.rows(sql, (note, path, target, kept))
         for event in [each for each in events if each.kind == "process"][-1:]:
             for link in event.suggested:
                 texts = ("" if event.note else event.text_hash, link.text_hash)

@@ -1,4 +1,4 @@
-"""Changes of older links and notes: what a person decided and waits for, what the machine learns.
+"""Changes of older links and notes: what a person decided, and what waits for a decision.
 
 Decisions follow from the journal alone, so every machine comes to the same. Nothing here checks
 whose a link is: `journal.provenance` says that, and the caller decides.
@@ -10,14 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from amem_cli.journal.events import (
-    FOLLOWS,
-    Change,
-    Event,
-    LinkRecord,
-    change_from_record,
-    known_fields,
-)
+from amem_cli.journal.events import Change, Event, LinkRecord, change_from_record, known_fields
 from amem_cli.journal.provenance import Provenance, effective_events, provenance
 from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, SUPERSEDING, MemoryLink, Note, Relation
 
@@ -28,142 +21,26 @@ MINIMUM_STRENGTHS = {"careful": 0.85, "usual": 0.75, "eager": 0.6}
 SUGGESTED_FROM = 0.12
 # Suggestions that a note gets, and that are shown of one.
 MOST_SUGGESTED = 5
-# Decisions move a minimum by so many steps of 0.05 (down to, up to), but never above 0.95.
-_STEPS = (-2, 6)
-_HIGHEST = 0.95
-# This share of the links made should be right; more would cost more right links than wrong ones
-# (docs/memory.md). Of links weaker than usual more should be right, for nobody asked for them.
-_RIGHT_SHARE = 0.6
-_RIGHT_SHARE_OF_WEAKER = {-1: 0.85, -2: 0.9}
-# Beta prior of the share of right links: as if this many had been decided on already.
-_PRIOR_KEPT = 7.5
-_PRIOR_REMOVED = 2.5
-# Fewer removals show no habit.
-_LEAST_REMOVALS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class LinkDecision:
-    """What a person decided about a link from one note.
+def link_decisions(events: Sequence[Event]) -> dict[str, bool]:
+    """By target (id, or path) whether the owner wants a note's link, by the note's events.
 
-    Attributes:
-        target: id of the target note, or its path if it had no id.
-        judge: name of the model (or of the analyzer) that made the link; only strengths of one
-            judge are comparable. Empty for a person's own link.
-        strength: when the link was made.
-        kept: True if the person wants the link, False if they removed it, or rejected it as a
-            suggestion.
-        event: id of the event that made the link, or by which a person decided on a suggestion.
-    """
-
-    target: str
-    judge: str
-    strength: float
-    kept: bool
-    relation: str = "related"
-    reason: str = ""
-    event: str = ""
-
-
-def link_decisions(events: Sequence[Event]) -> list[LinkDecision]:
-    """The decisions in the events of one note, oldest first.
-
-    A link is removed if a person deleted it in an editor or by a command, undid the change (not
-    everything since a moment, nor a merge) or accepted a proposal to remove it. It is kept if a
-    person made it or took it over, rejected a change of it, or left it when they deleted another
-    link or rewrote the text. Otherwise nothing was decided.
+    A link is unwanted if a person deleted it in an editor or by a command, undid the change (not
+    everything since a moment, nor a merge), accepted a proposal to remove it, or rejected it as a
+    suggestion. It is wanted if a person made it, took it over, or decided in a review that it
+    stays. Otherwise nothing was decided.
     """
     owned = provenance(events)
-    decisions: dict[str, LinkDecision] = {}
-    for event, link in _made(effective_events(events)):
-        kept = link.target in owned.links and (
-            link.target in owned.kept
-            or owned.links[link.target].by == "person"
-            or _was_reviewed(events, event, link.target)
-        )
-        if kept or link.target in owned.declined:
-            decisions[link.target] = LinkDecision(
-                target=link.target,
-                judge=event.model,
-                strength=link.strength,
-                kept=kept,
-                relation=owned.links[link.target].relation if kept else link.relation,
-                reason=owned.links[link.target].reason if kept else link.reason,
-                event=event.id,
-            )
-    return list(decisions.values())
-
-
-def _made(events: Iterable[Event]) -> list[tuple[Event, LinkRecord]]:
-    """The event that last made each link, with the record in it.
-
-    To change a link's strength, to take one of the machine's over, or to adapt it to a renamed
-    note does not change who judged it. A rejected suggestion counts as if it had been made.
-    """
-    made: dict[str, tuple[Event, LinkRecord]] = {}
-    for event in events:
-        if event.kind == "reject":
-            made |= {link.target: (event, link) for link in event.suggested}
-        if event.links_before or event.kind == "undo":
-            continue
-        is_moved = event.reason.startswith(FOLLOWS)
-        for link in event.links:
-            by_person = link.by == "person" and not is_moved
-            if event.model or by_person or link.target not in made:
-                made[link.target] = (event, link)
-    return list(made.values())
-
-
-def _was_reviewed(events: Sequence[Event], made: Event, target: str) -> bool:
-    """Whether, after a link was made, a person removed links from the note, edited its text or
-    accepted a change of the link."""
-    texts = [event.text_hash for event in events if event.kind == "process" and event.id < made.id]
-    for event in events:
-        if event.id <= made.id:
-            continue
-        by_person = event.by == "person" and not event.scope
-        if by_person and any(map(_removes_links, event.changes)):
-            return True
-        if event.review and any(link.target == target for link in event.links):
-            return True
-        if event.kind == "process" and texts and event.text_hash != texts[-1]:
-            return True
-    return False
-
-
-def _removes_links(change: Change) -> bool:
-    return change.field == "links" and not set(change.before or ()) <= set(change.after or ())
-
-
-def minimum_strength(
-    decisions: Iterable[tuple[float, bool]], usual: float = USUAL_MINIMUM
-) -> float:
-    """The least strength of a new link, by a person's decisions on earlier ones.
-
-    It is the lowest step at which, of the links of that strength or more, enough are expected to
-    be right: the mean of a Beta distribution over those kept and removed. Each removal can only
-    raise it, each kept link only lower it, and the order does not matter.
-
-    Args:
-        decisions: strength of a link when it was made, and whether it was kept; of one judge.
-        usual: the minimum if there are too few decisions.
-
-    Returns:
-        `usual` - 0.1 to `usual` + 0.3, at most 0.95, in steps of 0.05.
-    """
-    steps = {number: round(usual + number / 20, 2) for number in range(_STEPS[0], _STEPS[1] + 1)}
-    steps = {number: least for number, least in steps.items() if least <= max(usual, _HIGHEST)}
-    # What is weaker than all steps was suggested: whether it is right says nothing of the written.
-    decided = [each for each in decisions if each[0] >= min(steps.values())]
-    minimum = max(steps.values())
-    for number, least in steps.items():
-        outcomes = [kept for strength, kept in decided if strength >= least]
-        right = (_PRIOR_KEPT + sum(outcomes)) / (_PRIOR_KEPT + _PRIOR_REMOVED + len(outcomes))
-        if right >= _RIGHT_SHARE_OF_WEAKER.get(number, _RIGHT_SHARE):
-            minimum = least
-            break
-    removals = sum(not kept for _, kept in decided)
-    return minimum if removals >= _LEAST_REMOVALS else min(minimum, usual)
+    reviewed = {
+        link.target for event in effective_events(events) if event.review for link in event.links
+    }
+    wanted = (
+        target
+        for target, link in owned.links.items()
+        if link.by == "person" or target in owned.kept or target in reviewed
+    )
+    return {**dict.fromkeys(owned.declined, False), **dict.fromkeys(wanted, True)}
 
 
 # Evidence below this does not support a link; far less than what a new link needs, so that a link

@@ -14,7 +14,6 @@ from hashlib import blake2b
 from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
-from amem_cli.journal.link_decisions import USUAL_MINIMUM
 from amem_cli.memory.ask_model import (
     choice_schema,
     fenced,
@@ -45,7 +44,6 @@ from amem_cli.memory.evolve import (
     is_empty_talk,
 )
 from amem_cli.memory.grounding import Similarity
-from amem_cli.memory.learn import LinkExample, with_examples
 from amem_cli.memory.outcome import Linking
 from amem_cli.models.ports import ModelRequest
 from amem_cli.models.prompt_text import FENCE, quote_line, quote_opening
@@ -94,22 +92,18 @@ class LinkQuestion:
         by_analyzer: what it makes of them by the evidence alone.
         plausible: by path, the links that the evidence does not speak against; a model's link to
             any other note is not believed.
-        examples: what the owner decided about other links.
         existing: the machine's links between these notes, and the note, to look at again.
         evolve: the model may change the older notes.
         max_links: most links of an answer.
-        minimum: least strength of new links, by what the owner made of the model's earlier ones.
     """
 
     candidates: Sequence[LinkCandidate]
     excerpts: Mapping[str, str] = field(default_factory=dict)
     by_analyzer: Linking = field(default_factory=Linking)
     plausible: Mapping[str, MemoryLink] = field(default_factory=dict)
-    examples: Sequence[LinkExample] = ()
     existing: Sequence[ExistingLink] = ()
     evolve: bool = True
     max_links: int = MOST_LINKS
-    minimum: float = USUAL_MINIMUM
 
 
 def shown_text(question: LinkQuestion) -> str:
@@ -124,13 +118,10 @@ def shown_text(question: LinkQuestion) -> str:
 
 def plausible_links(links: Sequence[MemoryLink], question: LinkQuestion) -> tuple[MemoryLink, ...]:
     """A model's links that the evidence does not speak against, strongest first, with a reason."""
-    existing = {link.target for link in question.existing}
     kept = [
         replace(link, reason=link.reason or question.plausible[link.target].reason)
         for link in links
         if link.target in question.plausible
-        # The owner may have removed many of this model's links.
-        and (question.minimum <= max(link.strength, USUAL_MINIMUM) or link.target in existing)
     ]
     return tuple(sorted(kept, key=lambda link: (-link.strength, link.target)))
 
@@ -173,7 +164,7 @@ def link_request(
         instructions="\n".join(
             [prompt("task", "notes"), *(prompt("rules", each) for each in rules)]
         ),
-        text=with_examples(question.examples, "\n".join(lines)),
+        text="\n".join(lines),
         schema={
             "type": "object",
             "properties": {
@@ -210,7 +201,7 @@ def mending_request(
         faults: why the metadata was refused, one line each.
     """
     older = [one for one in question.candidates if one.path in refused]
-    again = replace(question, candidates=older, existing=(), examples=(), max_links=0)
+    again = replace(question, candidates=older, existing=(), max_links=0)
     names = {one.path: name for name, one in _shown(note, again).items()}
     lines = [*faults, *(f"changes, {names[one.path]}: {refused[one.path]}" for one in older)]
     return link_request(note, again, deadline, metadata=metadata, refused=lines)

@@ -48,7 +48,6 @@ class ProcessSettings:
         attempts: how often the model is asked about one note; the second time for what was refused.
         trusted: the model is good enough to overrule the analyzer.
         plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
-        learn: the owner's decisions about links count for others.
         minimum_strength: least strength, 0..1, of a link that the analyzer writes; weaker ones are
             suggested.
     """
@@ -62,7 +61,6 @@ class ProcessSettings:
     attempts: int = 2
     trusted: bool = False
     plausible: float = PLAUSIBLE
-    learn: bool = True
     minimum_strength: float = MINIMUM_STRENGTHS["usual"]
 
 

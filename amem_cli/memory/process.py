@@ -28,7 +28,6 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.memory.ask_model import answered
-from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import (
     ANALYZER,
     NewLink,
@@ -273,12 +272,8 @@ class MemoryProcess:
             return replace(analysis, description=described, waits_for=self.model.name), error
 
     def _steps(self) -> MemorySteps:
-        index, settings = self.ports.index, self.settings
-        learned = learned_thresholds(index, settings.learn, settings.minimum_strength)
-        now = self.ports.clock.now()
-        return MemorySteps(
-            index, self.encoder, self.model, settings, learned, now=now, waiting=self.waiting
-        )
+        index, now = self.ports.index, self.ports.clock.now()
+        return MemorySteps(index, self.encoder, self.model, self.settings, now, self.waiting)
 
     def _dated(self, note: Note) -> Note:
         """The note with the moment when it was made: what it says of others counts from then on."""

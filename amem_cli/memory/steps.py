@@ -8,7 +8,7 @@ replaced by the offline analyzer's value if it fails again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ from amem_cli.journal.link_decisions import SUGGESTED_FROM
 from amem_cli.journal.provenance import effective_events
 from amem_cli.language.words import sentences
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.memory.learn import LearnedThresholds
 from amem_cli.memory.outcome import (
     ANALYZER,
     Description,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.ask_about import Answer
     from amem_cli.memory.ask_model import Asking
     from amem_cli.memory.link import LinkQuestion
-    from amem_cli.models.ports import Encoder, LanguageModel, Vectors
+    from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.notes.note import MemoryLink
 
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
@@ -70,7 +69,6 @@ class MemorySteps:
     encoder: Encoder
     model: LanguageModel | None
     settings: ProcessSettings
-    learned: LearnedThresholds = field(default_factory=LearnedThresholds)
     now: datetime = datetime.max
     waiting: Mapping[str, Place] | None = None
 
@@ -214,7 +212,7 @@ class MemorySteps:
             total=earlier.total,
             minimum=min(self.settings.plausible, SUGGESTED_FROM),
         )
-        minimum = self.learned.minimum(ANALYZER)
+        minimum = self.settings.minimum_strength
         # One link joins two notes, unless the second says what holds now.
         linking_here = {
             path for path, link in self.index.links.incoming(note.path) if link.kind == "property"
@@ -240,7 +238,7 @@ class MemorySteps:
         plausible = {one.target: one for one in likely if one.strength >= self.settings.plausible}
         by_path = {each.path: each for each in older if self._model_for(each) is not None}
         shown = [by_path[path] for path in plausible if path in by_path]
-        return linking, self._link_question(note, vector, shown, plausible, linking, owned)
+        return linking, self._link_question(note, shown, plausible, linking, owned)
 
     def _unclosed_context(self, older: LinkCandidate) -> str:
         """The context of an older note without what the analyzer closed it with."""
@@ -255,7 +253,6 @@ class MemorySteps:
     def _link_question(
         self,
         note: Note,
-        vector: Vectors,
         readable: Sequence[LinkCandidate],
         plausible: Mapping[str, MemoryLink],
         linking: Linking,
@@ -271,20 +268,15 @@ class MemorySteps:
         if not candidates or self.model is None:
             return None
 
-        def may_be_shown(other: NoteSummary) -> bool:
-            return (note.private or not other.private) and self._model_for(other) is not None
-
         doubted = {path for path, link in plausible.items() if link.relation in SUPERSEDING}
         return LinkQuestion(
             candidates,
             nearest_sentences(note, candidates, self.encoder.encode),
             linking,
             plausible,
-            examples=self.learned.examples(self.index, note, vector, may_be_shown),
             existing=existing_links(self.index, note, owned, candidates, doubted)
             if settings.evolve
             else (),
             evolve=settings.evolve,
             max_links=settings.max_links,
-            minimum=self.learned.minimum(self.model.name),
         )

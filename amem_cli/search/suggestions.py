@@ -64,7 +64,7 @@ def suggestions(
         return []
     if path is None:
         linked = linked_pairs(index) if linked is None else linked
-        removed = (each for each in index.link_history.decided(-1) if not each.decision.kept)
+        removed = (each for each in index.link_history.decided() if not each.kept)
         apart = {(each.source, each.target) for each in removed}
     else:
         linked = _linked_with(index, path)
@@ -116,7 +116,7 @@ def fresh_links(
         written, records = _linked_with(index, path), {}
         for source in {source for source, _ in written}:
             records |= index.link_history.records(source)
-    decided = {(each.source, each.target) for each in index.link_history.decided(-1)}
+    decided = {(each.source, each.target) for each in index.link_history.decided()}
     summary, found = _summaries(index, path), []
     for source, target in written - decided:
         one, other = summary(source), summary(target)

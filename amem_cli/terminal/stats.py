@@ -53,14 +53,6 @@ def show_stats(
         ),
         *(("", _model(each, currency)) for each in stats.models),
         *([("today", today)] if today else []),
-        *(
-            (
-                "decided",
-                f"{each.kept} links of {each.judge} kept, {each.removed} removed;"
-                f" it now links from strength {each.minimum:.2g}",
-            )
-            for each in stats.link_feedback
-        ),
     )
     for name, value in rows:
         console.print(Styled((f"{name:<10}", "cyan"), value))

@@ -363,6 +363,5 @@ def process_settings(settings: Settings, trust: ModelTrust) -> ProcessSettings:
         deadline=settings.llm_deadline_seconds,
         trusted=trust.asked_for == "all",
         plausible=trust.plausible,
-        learn=settings.evolution_feedback == "on",
         minimum_strength=MINIMUM_STRENGTHS[settings.evolution_links],
     )

@@ -336,17 +336,10 @@ class Workspace(OpenVault):
     def stats(self) -> Stats:
         """Counts of notes, links and pending work, growth by month, and what the model cost."""
         from amem_cli.graph.stats import stats
-        from amem_cli.journal.link_decisions import MINIMUM_STRENGTHS
         from amem_cli.models.price import price_in
 
-        settings = self.settings
-        return stats(
-            self.ports,
-            learn=settings.evolution_feedback == "on",
-            minimum_strength=MINIMUM_STRENGTHS[settings.evolution_links],
-            price=price_in(settings),
-            private=self.sees_private,
-        )
+        price = price_in(self.settings)
+        return stats(self.ports, price=price, private=self.sees_private)
 
     def forecast(self, paths: Sequence[str]) -> Forecast | None:
         """What the memory process of these notes will take; None if no model is asked."""

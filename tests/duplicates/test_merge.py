@@ -333,7 +333,7 @@ def test_the_machines_links_stay_its_own_and_are_no_verdict_of_a_persons(tmp_pat
         (record,) = owned.links.values()
         assert (record.path, record.by, record.relation) == (paths[target], "machine", "supports")
         assert owned.declined == frozenset()
-    assert ports.index.link_history.decided(10) == []
+    assert ports.index.link_history.decided() == []
     undo(ports, done.event)
     assert files(tmp_path) == before
     owned = provenance_of(ports.index, own(ports, paths["S"]).id or "")

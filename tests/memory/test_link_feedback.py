@@ -14,7 +14,6 @@ from amem_cli.editing.edit import FieldEdits, link, unlink, update
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel, ModelRequest
@@ -128,7 +127,7 @@ def test_nothing_is_said_of_a_note_in_the_place_of_one_that_is_gone(
     (tmp_path / "Morning batch.md").unlink()
     synchronise(ports)
     assert add(ports, NewNote("Frost.", title="Morning batch", folder="")) == "Morning batch.md"
-    (decided,) = learned_thresholds(ports.index).links
+    (decided,) = ports.index.link_history.decided()
     assert ports.index.notes.summary(decided.source) is None
 
 
@@ -160,8 +159,8 @@ def test_taking_back_all_since_a_moment_is_no_word_on_any_one_link(
     undo_since(ports, "2000-01-01")
     assert "links:" not in (tmp_path / "Morning batch.md").read_text()
     assert (
-        rebuilt(ports, tmp_path).index.link_history.decided(9)
-        == ports.index.link_history.decided(9)
+        rebuilt(ports, tmp_path).index.link_history.decided()
+        == ports.index.link_history.decided()
         == []
     )
     rewrite(tmp_path, "Morning batch", "Butter again: Lamination of dough at 4 degrees tears.")
@@ -180,8 +179,8 @@ def test_taking_back_a_merge_is_no_word_on_the_links_that_it_redirected(
     undo(ports, done.event)
     assert "[[Lamination of dough]]" in (tmp_path / "Morning batch.md").read_text()
     assert (
-        rebuilt(ports, tmp_path).index.link_history.decided(9)
-        == ports.index.link_history.decided(9)
+        rebuilt(ports, tmp_path).index.link_history.decided()
+        == ports.index.link_history.decided()
         == []
     )
     assert ports.index.link_history.unlinked("Morning batch.md") == set()
@@ -192,8 +191,8 @@ def test_a_link_that_a_person_makes_again_is_wanted(ports: VaultPorts) -> None:
     by_command(ports, Path())
     index = ports.index
     assert link(ports, note_named(index, "Morning batch"), note_named(index, "Lamination of dough"))
-    (decided,) = learned_thresholds(ports.index).links
-    assert decided.decision.kept and decided.decision.judge == ""
+    (decided,) = ports.index.link_history.decided()
+    assert decided.kept
 
 
 def test_a_persons_link_to_what_the_machine_linked_makes_it_theirs(ports: VaultPorts) -> None:
@@ -204,8 +203,8 @@ def test_a_persons_link_to_what_the_machine_linked_makes_it_theirs(ports: VaultP
     assert not link(ports, one, other)
     (record,) = ports.index.link_history.records(one.path).values()
     assert (record.by, record.relation, record.reason) == ("person", "supports", "the butter")
-    (feedback,) = learned_thresholds(ports.index).by_judge()
-    assert (feedback.judge, feedback.kept, feedback.removed) == ("amem analyzer", 1, 0)
+    (decided,) = ports.index.link_history.decided()
+    assert decided.kept
     edit = ports.index.events.read(note_named(ports.index, "Morning batch").key)[-1]
     undo(ports, edit.id)
     (record,) = ports.index.link_history.records(one.path).values()
@@ -226,62 +225,7 @@ def lines_after(request: ModelRequest, heading: str) -> list[str]:
     return rest.split('"""')[1].strip().splitlines() if rest else []
 
 
-EXAMPLES, STANDING = "The owner's decisions", "Links so far"
-
-
-def decided(ports: VaultPorts, root: Path) -> None:
-    """One link of the machine's that is the owner's now, and one that was taken out."""
-    linked(ports)
-    write_note(root, "Rye.md", f"{SAME_DAY}Rye sourdough starter: feed the starter at night.\n")
-    write_note(root, "Starter.md", f"{SAME_DAY}The Rye sourdough starter doubled at night.\n")
-    assert [made.title for made in run(ports, "Starter").links] == ["Rye"]
-    index = ports.index
-    one, other = note_named(index, "Morning batch"), note_named(index, "Lamination of dough")
-    assert link(ports, one, other, relation="supports", reason="Cold butter tears the dough.")
-    assert unlink(ports, note_named(index, "Starter"), note_named(index, "Rye"))
-    write_note(root, "Third.md", f"{SAME_DAY}Croissant dough in Lamination: cold butter again.\n")
-
-
-def test_a_trusted_model_is_shown_one_wanted_link_and_one_pair_taken_apart(
-    ports: VaultPorts, tmp_path: Path
-) -> None:
-    decided(ports, tmp_path)
-    model = ScriptedModel([answer] * 4)
-    run(ports, "Third", model)
-    request = model.requests[0]
-    assert lines_after(request, EXAMPLES) == [
-        "linked: Morning batch | Lamination of dough | supports: Cold butter tears the dough.",
-        "not linked: Starter | Rye",
-    ]
-    assert request.text.index(EXAMPLES) < request.text.index("Older notes:")
-    again = ScriptedModel([answer] * 4)
-    write_note(tmp_path, "Fourth.md", f"{SAME_DAY}Croissant dough, Lamination, butter.\n")
-    run(ports, "Fourth", again, learn=False)
-    assert EXAMPLES not in again.requests[0].text
-    # What a model has read once stays in its cache.
-    assert again.requests[0].instructions == request.instructions
-
-
-def test_what_the_machine_linked_and_nobody_looked_at_is_no_example(
-    ports: VaultPorts, tmp_path: Path
-) -> None:
-    linked(ports)
-    write_note(tmp_path, "Third.md", f"{SAME_DAY}Croissant dough in Lamination, cold butter.\n")
-    model = ScriptedModel([answer] * 4)
-    run(ports, "Third", model)
-    assert EXAMPLES not in model.requests[0].text
-
-
-def test_a_decision_about_a_private_note_is_no_example_for_another(
-    ports: VaultPorts, tmp_path: Path
-) -> None:
-    decided(ports, tmp_path)
-    for name in ("Rye", "Lamination of dough"):
-        path = tmp_path / f"{name}.md"
-        path.write_text(path.read_text().replace("---\n", "---\nprivate: true\n", 1))
-    model = ScriptedModel([answer] * 4)
-    run(ports, "Third", model)
-    assert all(EXAMPLES not in request.text for request in model.requests)
+STANDING = "Links so far"
 
 
 def saying(now: str, why: str = "The butter of the dough was warm after all.") -> object:

@@ -16,7 +16,6 @@ from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.link_decisions import MOST_SUGGESTED
-from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import ANALYZER, Description, Linking, NoteAnalysis, ProcessSettings
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
@@ -133,19 +132,17 @@ def test_a_kept_one_is_the_owners_in_one_event_that_undo_takes_back(
     assert b"[[C]]" in (tmp_path / "B.md").read_bytes() and shown(ports) == set()
     (record,) = ports.index.link_history.records("B.md").values()
     assert (record.by, record.relation, record.reason) == ("person", "causes", "reason 0")
-    (feedback,) = learned_thresholds(ports.index).by_judge()
-    assert (feedback.judge, feedback.kept, feedback.removed) == (ANALYZER, 1, 0)
+    assert [each.kept for each in ports.index.link_history.decided()] == [True]
     again = undo(ports, event.id).again
     assert (tmp_path / "B.md").read_bytes() == before
     # As if it had not been touched: nothing is decided.
-    assert shown(ports) == {pair("B", "C")} and not learned_thresholds(ports.index).links
+    assert shown(ports) == {pair("B", "C")} and not ports.index.link_history.decided()
     undo(ports, again)
     assert shown(ports) == set()
-    assert [each.kept for each in learned_thresholds(ports.index).by_judge()] == [1]
-    # A link that follows a note to its new name was judged by the same as before.
+    assert [each.kept for each in ports.index.link_history.decided()] == [True]
     move(ports, note_named(ports.index, "C"), "Cc")
     assert b"[[Cc]]" in (tmp_path / "B.md").read_bytes()
-    assert [each.judge for each in learned_thresholds(ports.index).by_judge()] == [ANALYZER]
+    assert ("B.md", "Cc.md", True) in ports.index.link_history.decided()
     rebuilt(tmp_path, ports)
 
 
@@ -164,10 +161,9 @@ def test_a_rejected_one_is_never_made_or_suggested_again_from_either_side(
         assert f"{target}.md" in ports.index.link_history.unlinked(f"{source}.md")
     fresh = rebuilt(tmp_path, ports)
     assert shown(fresh) == set()
-    (feedback,) = learned_thresholds(ports.index).by_judge()
-    assert (feedback.judge, feedback.kept, feedback.removed) == (ANALYZER, 0, 1)
+    assert [each.kept for each in ports.index.link_history.decided()] == [False]
     again = undo(ports, event.id).again
-    assert shown(ports) == {pair("B", "C")} and not learned_thresholds(ports.index).links
+    assert shown(ports) == {pair("B", "C")} and not ports.index.link_history.decided()
     undo(ports, again)
     assert shown(ports) == set()
 
