@@ -6,7 +6,7 @@ its first answer, and is given the reasons; what is good of an answer is kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from amem_cli.analyzer.analyzer import AnalyzerValues
@@ -27,12 +27,19 @@ from amem_cli.memory.link import (
     MOST_SHOWN,
     LinkQuestion,
     check_links,
-    check_mended_changes,
     link_request,
-    mending_request,
     plausible_links,
+    shown_notes,
 )
-from amem_cli.memory.outcome import Linking, ModelUse, ProcessSettings, Step, filled
+from amem_cli.memory.outcome import (
+    ANALYZER,
+    Description,
+    Linking,
+    ModelUse,
+    ProcessSettings,
+    Step,
+    filled,
+)
 from amem_cli.models.ports import ModelRequest
 from amem_cli.notes.note import Metadata, Note
 
@@ -42,21 +49,38 @@ class Answer:
     """What a model's answers come to.
 
     Attributes:
-        failures: why a field that was asked for is empty, by its name.
-        remarks: what is odd about an answer, one line each.
-        refused: what was not kept of the metadata and why, one line each, also where something else
-            in the field was.
         linking: None if it was not asked for.
+        remarks: what is odd about an answer, one line each.
+        refused: all of the metadata that was not kept and why, one line each.
         said: the text of a refused context.
     """
 
-    metadata: Metadata
-    step: Step
-    failures: Mapping[str, str] = field(default_factory=dict)
-    remarks: Sequence[str] = ()
-    refused: Sequence[str] = ()
+    checked: CheckedMetadata
     linking: Linking | None = None
+    remarks: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     said: str = ""
+    step: Step = field(default_factory=Step)
+
+    def description(
+        self, missing: Sequence[str], values: AnalyzerValues, kept: Metadata
+    ) -> Description:
+        """The model's metadata, with the analyzer's, else the former, for what it does not give.
+
+        Args:
+            missing: all that the note lacks, also what the model was not asked for.
+            kept: former values, which stay where neither gives one.
+        """
+        metadata, failures = self.checked.metadata, self.checked.failures
+        instead = values.metadata(tuple(name for name in missing if not getattr(metadata, name)))
+        outcome = dict.fromkeys(failures, "it is left empty")
+        outcome |= {name: "the former one stays" for name in failures if getattr(kept, name)}
+        by_analyzer = f"{ANALYZER} wrote it instead"
+        outcome |= {name: by_analyzer for name in failures if getattr(instead, name)}
+        replaced = (f"{name}: {why}; {outcome[name]}" for name, why in failures.items())
+        whole = filled(filled(metadata, instead), kept)
+        problems = (*self.remarks, *replaced)
+        return Description(whole, self.step, problems=problems, refused=self.refused)
 
 
 def ask_for_summary(
@@ -64,30 +88,29 @@ def ask_for_summary(
 ) -> Asking[Answer]:
     """Ask a model that is not trusted, unless a fault shows that it can do no better."""
     similarity = similarity_by(values.encode)
-    metadata, use = Metadata(), ModelUse()
-    failures: dict[str, str] = {}
+    checked, use = CheckedMetadata(Metadata(), {}), ModelUse()
     remarks: dict[str, None] = {}
     for _ in range(settings.attempts):
         reply = yield from asking(metadata_request(question, settings.deadline))
         use += reply.use
         if reply.answer is None:
-            failures = dict.fromkeys(question.missing, reply.fault)
+            checked = _nothing(question, reply.fault)
             break
         remarks |= {reply.fault: None} if reply.fault else {}
         checked = check_metadata(reply.answer, question, similarity=similarity)
-        metadata, failures = checked.metadata, checked.failures
         if not checked.worth_retrying:
             break
+    metadata = checked.metadata
     if metadata.context and not says_more(question.text, metadata.context, values):
-        metadata = replace(metadata, context="")
-        failures["context"] = "says less than a sentence of the note"
-    return Answer(metadata, Step(model, METADATA_PROMPT, use), failures, tuple(remarks))
+        faults = {**checked.faults, "context": ["says less than a sentence of the note"]}
+        checked = CheckedMetadata(replace(metadata, context=""), faults)
+    return Answer(checked, remarks=tuple(remarks), step=Step(model, METADATA_PROMPT, use))
 
 
-def _refused(fault: str, checked: CheckedMetadata) -> tuple[str, ...]:
-    """All of an answer's metadata that was not kept, and what is missing, once each."""
-    missing = (f"{name}: {why}" for name, why in checked.failures.items())
-    return tuple(filter(None, dict.fromkeys((fault, *checked.problems, *missing))))
+def _nothing(question: MetadataQuestion | None, fault: str = "") -> CheckedMetadata:
+    """No metadata, for this reason."""
+    missing = question.missing if question is not None else ()
+    return CheckedMetadata(Metadata(), {name: [fault] for name in missing})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,36 +143,39 @@ class NoteQuestion:
         Raises:
             ModelError: the model gave no answer.
         """
-        reply = yield from asking(self._request(settings.deadline))
-        use, is_last = reply.use, settings.attempts < 2
-        if reply.answer is None and not is_last:
-            reply = yield from asking(self._request(settings.deadline, reply.fault))
-            use, is_last = use + reply.use, True
-        if reply.answer is None:
-            return self._without_answer(reply.fault, use)
-        answer = self._checked(reply)
-        again = None if is_last else self._mending_request(answer, settings.deadline)
-        if again is not None:
+        rest: NoteQuestion | None = self
+        found, refused, use = None, list[str](), ModelUse()
+        for _ in range(settings.attempts):
+            assert rest is not None
             try:
-                mended = yield from asking(again)
+                reply = yield from asking(rest._request(settings.deadline, refused))
             except ModelClosed:
                 raise
             except (BudgetSpent, ModelError) as error:
                 # What the first answer gave is paid for and good, if it gave anything.
-                if self.metadata is not None and answer.metadata == Metadata():
+                if found is None or (self.metadata and found.checked.metadata == Metadata()):
                     raise
-                answer = replace(answer, remarks=(*answer.remarks, error.message))
-            else:
-                use += mended.use
-                answer = self._mended(answer, mended)
-        linking = answer.linking
+                found = replace(found, remarks=(*found.remarks, error.message))
+                break
+            use += reply.use
+            if reply.answer is None:
+                refused = [reply.fault]
+                continue
+            answer = rest._checked(reply)
+            found = answer if found is None else _mended(found, answer)
+            rest, refused = self._rest(found)
+            if rest is None:
+                break
+        if found is None:
+            found = self._without_answer(reply.fault)
+        linking = found.linking
         if linking is not None:
             # The cost is told once, by the first step.
             own = use if self.metadata is None else ModelUse()
             linking = replace(linking, step=replace(linking.step, use=own))
-        return replace(answer, step=replace(answer.step, use=use), linking=linking)
+        return replace(found, linking=linking, step=Step(self.model, self.prompt, use))
 
-    def _request(self, deadline: float, *refused: str) -> ModelRequest:
+    def _request(self, deadline: float, refused: Sequence[str]) -> ModelRequest:
         if self.links is None:
             assert self.metadata is not None
             return metadata_request(self.metadata, deadline, trusted=True, refused=refused)
@@ -157,29 +183,31 @@ class NoteQuestion:
             self.note, self.links, deadline, metadata=self.metadata, refused=refused
         )
 
-    def _without_answer(self, fault: str, use: ModelUse) -> Answer:
-        failures = dict.fromkeys(self.metadata.missing if self.metadata else (), fault)
+    def _without_answer(self, fault: str) -> Answer:
         linking = None
         if self.links is not None:
-            step = Step(prompt=self.prompt, use=ModelUse() if self.metadata else use)
             problems = (f"links: {fault}; the analyzer's links are kept",)
-            linking = replace(self.links.by_analyzer, step=step, problems=problems, believed=False)
-        return Answer(Metadata(), Step(self.model, self.prompt, use), failures, linking=linking)
+            linking = self._by_analyzer(self.links, problems)
+        return Answer(_nothing(self.metadata, fault), linking)
+
+    def _by_analyzer(self, question: LinkQuestion, problems: tuple[str, ...]) -> Linking:
+        step = Step(prompt=self.prompt)
+        return replace(question.by_analyzer, step=step, problems=problems, believed=False)
 
     def _checked(self, reply: ModelReply) -> Answer:
         assert reply.answer is not None
-        checked = CheckedMetadata(Metadata(), {})
+        checked = _nothing(None)
         if self.metadata is not None:
             checked = check_metadata(
                 reply.answer, self.metadata, similarity=self.similarity, trusted=True
             )
+        missing = (f"{name}: {why}" for name, why in checked.failures.items())
+        refused = dict.fromkeys((reply.fault, *checked.problems, *missing))
         return Answer(
-            checked.metadata,
-            Step(self.model, self.prompt),
-            checked.failures,
-            (reply.fault,) if reply.fault else (),
-            _refused(reply.fault, checked),
+            checked,
             self._linking(reply, filled(self.note, checked.metadata)),
+            (reply.fault,) if reply.fault else (),
+            refused=tuple(filter(None, refused)),
             said=str(reply.answer.get("context", "")) if "context" in checked.failures else "",
         )
 
@@ -200,8 +228,7 @@ class NoteQuestion:
         fault = reply.fault if self.metadata is None else ""
         problems = (fault, *checked.problems) if fault else checked.problems
         if not checked.believed:
-            step = Step(prompt=self.prompt)
-            return replace(question.by_analyzer, step=step, problems=problems, believed=False)
+            return self._by_analyzer(question, problems)
         # What the model was shown and did not link, it does not suggest either.
         seen = {one.path for one in question.candidates[:MOST_SHOWN]}
         others = (*question.by_analyzer.links, *question.by_analyzer.suggested)
@@ -213,64 +240,49 @@ class NoteQuestion:
             problems=problems,
         )
 
-    def _mending_request(self, answer: Answer, deadline: float) -> ModelRequest | None:
-        """The question for what was refused; None if nothing was that the model can mend."""
-        refused = answer.linking.refused if answer.linking is not None else {}
-        metadata = self._still_missing(answer)
-        faults = [f"{name}: {why}" for name, why in answer.failures.items()]
-        faults += [f"the refused context: {quoted(answer.said)}"] if answer.said else []
-        if refused and self.links is not None:
-            note = filled(self.note, answer.metadata)
-            request = mending_request(
-                note, self.links, deadline, metadata=metadata, refused=refused, faults=faults
-            )
-            # The same words at the beginning are not computed again.
-            return replace(request, instructions=self._request(deadline).instructions)
-        if metadata is None:
-            return None
-        return metadata_request(metadata, deadline, trusted=True, refused=faults)
+    def _rest(self, found: Answer) -> tuple[NoteQuestion | None, list[str]]:
+        """The question for what was refused, None if nothing was that the model can mend; and why
+        it was, one line each."""
+        failures, metadata, links = found.checked.failures, None, None
+        faults = [f"{name}: {why}" for name, why in failures.items()]
+        faults += [f"the refused context: {quoted(found.said)}"] if found.said else []
+        if self.metadata is not None and failures:
+            metadata = replace(self.metadata, missing=tuple(failures))
+        refused = found.linking.refused if found.linking is not None else {}
+        if self.links is not None and refused:
+            older = [one for one in self.links.candidates if one.path in refused]
+            links = replace(self.links, candidates=older, existing=(), max_links=0)
+            shown = shown_notes(self.note, links).items()
+            faults += [f"changes, {name}: {refused[one.path]}" for name, one in shown]
+        if metadata is None and links is None:
+            return None, []
+        note = filled(self.note, found.checked.metadata)
+        return replace(self, note=note, metadata=metadata, links=links), faults
 
-    def _still_missing(self, answer: Answer) -> MetadataQuestion | None:
-        if self.metadata is None or not answer.failures:
-            return None
-        return replace(self.metadata, missing=tuple(answer.failures))
 
-    def _mended(self, answer: Answer, reply: ModelReply) -> Answer:
-        """The answer with what the second one adds to it."""
-        if reply.answer is None:
-            return answer
-        rest, metadata, failures = self._still_missing(answer), answer.metadata, answer.failures
-        if rest is not None:
-            again = check_metadata(reply.answer, rest, similarity=self.similarity, trusted=True)
-            metadata, failures = filled(metadata, again.metadata), again.failures
-        linking = answer.linking
-        if linking is not None and linking.refused and self.links is not None:
-            found = check_mended_changes(
-                reply.answer,
-                filled(self.note, metadata),
-                self.links,
-                linking.refused,
-                similarity=self.similarity,
-                vocabulary=sorted(self.vocabulary),
+def _mended(first: Answer, second: Answer) -> Answer:
+    """An answer with what the one to the question for the rest adds to it."""
+    checked = first.checked
+    if second.checked.faults:
+        metadata = filled(checked.metadata, second.checked.metadata)
+        checked = replace(second.checked, metadata=metadata)
+    linking = first.linking
+    if linking is not None and second.linking is not None:
+        mended = {each.path: each for each in second.linking.evolutions if each.context}
+        before = {each.path: each for each in linking.evolutions}
+        # The labels of the first answer were good, so they were not asked for again.
+        joined = [
+            replace(
+                before.get(path, change),
+                context=change.context,
+                reason=change.reason or before.get(path, change).reason,
             )
-            mended = {change.path: change for change in found.changes if change.context}
-            first = {change.path: change for change in linking.evolutions}
-            # The labels of the first answer were good, so they were not asked for again.
-            joined = [
-                replace(
-                    first.get(path, change),
-                    context=change.context,
-                    reason=change.reason or first.get(path, change).reason,
-                )
-                for path, change in mended.items()
-            ]
-            kept = (change for path, change in first.items() if path not in mended)
-            faults = tuple(f"changes: {path}: context " for path in mended)
-            linking = replace(
-                linking,
-                evolutions=(*joined, *kept),
-                problems=tuple(
-                    each for each in linking.problems if not (faults and each.startswith(faults))
-                ),
-            )
-        return replace(answer, metadata=metadata, failures=failures, linking=linking)
+            for path, change in mended.items()
+        ]
+        kept = (change for path, change in before.items() if path not in mended)
+        faults = tuple(f"changes: {path}: context " for path in mended)
+        problems = tuple(
+            each for each in linking.problems if not (faults and each.startswith(faults))
+        )
+        linking = replace(linking, evolutions=(*joined, *kept), problems=problems)
+    return replace(first, checked=checked, linking=linking)

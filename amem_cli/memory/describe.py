@@ -24,7 +24,6 @@ from amem_cli.memory.grounding import (
     checked_keywords,
     checked_tags,
 )
-from amem_cli.memory.outcome import ANALYZER, Description, Step, filled
 from amem_cli.models.ports import ModelRequest
 from amem_cli.models.prompt_text import FENCE, quote_line, texts_of
 from amem_cli.notes.note import Metadata
@@ -93,35 +92,6 @@ def says_more(text: str, context: str, values: AnalyzerValues) -> bool:
     own = sentences(text)[:_SENTENCES_COMPARED]
     near = values.encode([text, context, *own])
     return not own or bool(near[0] @ near[1] >= max(near[2:] @ near[0]))
-
-
-def description_of(
-    metadata: Metadata,
-    failures: Mapping[str, str],
-    missing: Sequence[str],
-    values: AnalyzerValues,
-    kept: Metadata,
-    step: Step,
-    remarks: Sequence[str] = (),
-    refused: Sequence[str] = (),
-) -> Description:
-    """A model's metadata, with the analyzer's, else the former, for what it does not give.
-
-    Args:
-        failures: why a field that the model was asked for is empty, by its name.
-        missing: all that the note lacks, also what the model was not asked for.
-        kept: former values, which stay where neither gives one.
-        refused: all of the answers that was not kept, one line each.
-    """
-    unfilled = tuple(name for name in missing if not getattr(metadata, name))
-    instead = values.metadata(unfilled)
-    outcome = dict.fromkeys(failures, "it is left empty")
-    outcome |= {name: "the former one stays" for name in failures if getattr(kept, name)}
-    by_analyzer = f"{ANALYZER} wrote it instead"
-    outcome |= {name: by_analyzer for name in failures if getattr(instead, name)}
-    replaced = (f"{name}: {why}; {outcome[name]}" for name, why in failures.items())
-    whole = filled(filled(metadata, instead), kept)
-    return Description(whole, step, problems=(*remarks, *replaced), refused=tuple(refused))
 
 
 def metadata_request(

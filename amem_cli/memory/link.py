@@ -34,7 +34,6 @@ from amem_cli.memory.describe import (
 from amem_cli.memory.evolve import (
     LONGEST_REASON,
     MOST_CHANGES,
-    CheckedChanges,
     ExistingLink,
     checked_changes,
     checked_existing,
@@ -140,7 +139,7 @@ def link_request(
     Args:
         refused: what was wrong with an earlier answer, one line each.
     """
-    shown = _shown(note, question)
+    shown = shown_notes(note, question)
     names = {one.path: name for name, one in shown.items()}
     title = f"{quote_line(note.title, TITLE_BYTES)}{_day(note.created)}"
     lines = [
@@ -183,31 +182,7 @@ def link_request(
     )
 
 
-def mending_request(
-    note: Note,
-    question: LinkQuestion,
-    deadline: float,
-    *,
-    metadata: MetadataQuestion | None,
-    refused: Mapping[str, str],
-    faults: Sequence[str],
-) -> ModelRequest:
-    """Ask once more for metadata, and for the changes of the older notes whose new context was
-    refused.
-
-    Args:
-        metadata: what is still missing, if anything.
-        refused: by path of an older note, why its new context was refused.
-        faults: why the metadata was refused, one line each.
-    """
-    older = [one for one in question.candidates if one.path in refused]
-    again = replace(question, candidates=older, existing=(), max_links=0)
-    names = {one.path: name for name, one in _shown(note, again).items()}
-    lines = [*faults, *(f"changes, {names[one.path]}: {refused[one.path]}" for one in older)]
-    return link_request(note, again, deadline, metadata=metadata, refused=lines)
-
-
-def _shown(note: Note, question: LinkQuestion) -> dict[str, LinkCandidate]:
+def shown_notes(note: Note, question: LinkQuestion) -> dict[str, LinkCandidate]:
     """The candidates that are shown, by the names that the model calls them by."""
     # No path reaches the model: it can only name what it is shown.
     others = [one for one in question.candidates if one.path != note.path]
@@ -281,7 +256,7 @@ def check_links(
         similarity: cosine of two texts, or None without an encoder.
         vocabulary: the vault's tags, whose spelling is used.
     """
-    shown = _shown(note, question)
+    shown = shown_notes(note, question)
     links, faults = _links(answer.get("links"), note, shown)
     if 2 * faults.count(_EMPTY_TALK) > len(links):
         return Linking(problems=tuple(faults), believed=False)
@@ -289,10 +264,11 @@ def check_links(
     links, surplus = links[: question.max_links], links[question.max_links :]
     faults += [f"links: {link.target} is one too many" for link in surplus]
     linked = {link.target for link in links}
+    # If no link is asked for, the changes of an earlier answer are to be mended.
     may_change = {
         name: one
         for name, one in shown.items()
-        if one.path in linked and one.private == note.private
+        if (one.path in linked or not question.max_links) and one.private == note.private
     }
     found = checked_changes(
         answer.get("changes"), note, may_change, (*vocabulary, *note.tags), similarity
@@ -309,23 +285,6 @@ def check_links(
             one for one in changes if one.source != note.path or one.target not in linked
         ),
         refused=found.refused,
-    )
-
-
-def check_mended_changes(
-    answer: Mapping[str, Any],
-    note: Note,
-    question: LinkQuestion,
-    refused: Mapping[str, str],
-    *,
-    similarity: Similarity | None,
-    vocabulary: Sequence[str] = (),
-) -> CheckedChanges:
-    """Keep of an answer to `mending_request` the changes that the notes bear out."""
-    older = [one for one in question.candidates if one.path in refused]
-    shown = _shown(note, replace(question, candidates=older))
-    return checked_changes(
-        answer.get("changes"), note, shown, (*vocabulary, *note.tags), similarity
     )
 
 

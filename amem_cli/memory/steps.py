@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.link_decisions import Evolution
     from amem_cli.journal.provenance import Provenance
-    from amem_cli.memory.ask_about import Answer
     from amem_cli.memory.ask_model import Asking
     from amem_cli.memory.link import LinkQuestion
     from amem_cli.models.ports import Encoder, LanguageModel
@@ -113,24 +112,12 @@ class MemorySteps:
         """The steps with the language model, in one joint question if it is trusted."""
         # Not loaded if no model is asked.
         from amem_cli.memory.ask_about import NoteQuestion, ask_for_summary
-        from amem_cli.memory.describe import MetadataQuestion, description_of
+        from amem_cli.memory.describe import MetadataQuestion
         from amem_cli.memory.grounding import similarity_by
         from amem_cli.memory.link import shown_text
 
         model, settings = self.model, self.settings
         assert model is not None
-
-        def described(answer: Answer) -> Description:
-            return description_of(
-                answer.metadata,
-                answer.failures,
-                missing,
-                values,
-                kept,
-                answer.step,
-                answer.remarks,
-                answer.refused,
-            )
 
         if not settings.trusted:
             description = Description(filled(values.metadata(missing), kept))
@@ -138,7 +125,7 @@ class MemorySteps:
             if len(sentences(text)) > 1 and not UNTRUSTED_FIELDS.isdisjoint(missing):
                 asked = MetadataQuestion(note.title, text, tuple(UNTRUSTED_FIELDS))
                 answer = yield from ask_for_summary(model.name, asked, values, settings)
-                description = described(answer)
+                description = answer.description(missing, values, kept)
             return description, self._links(filled(note, description.metadata), text, owned)[0]
         # The note's context is not known yet; its own words must do to find older notes.
         labels = tuple(name for name in missing if name != "context")
@@ -163,7 +150,9 @@ class MemorySteps:
         ).ask(settings)
         # The model was asked, also if nothing that it said of links is believed.
         by_model = Step(answer.step.model, answer.step.prompt)
-        description = described(answer) if missing else Description(kept, by_model)
+        description = Description(kept, by_model)
+        if missing:
+            description = answer.description(missing, values, kept)
         return description, answer.linking or linking
 
     def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:

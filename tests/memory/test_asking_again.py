@@ -80,12 +80,6 @@ def test_what_was_refused_is_shown_as_data(tmp_path: Path) -> None:
     assert not after.strip()
 
 
-def test_the_instructions_stay_the_same_so_that_they_are_computed_once(tmp_path: Path) -> None:
-    _, model = run(tmp_path, refused_change, mended(changes=[]))
-    first, second = model.requests
-    assert first.instructions == second.instructions
-
-
 def test_a_refused_change_is_asked_for_again_alone(tmp_path: Path) -> None:
     good = {**CHANGE, "note": "n1", "keywords": [], "tags": [], "drop": []}
     outcome, model = run(tmp_path, refused_change, mended(changes=[good]))
