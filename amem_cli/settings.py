@@ -53,8 +53,6 @@ class Settings:
         llm_price_input, llm_price_output: what a server's model costs for a million tokens in and
             out, in the currency of llm.currency; 0: costs are not shown.
         llm_currency: the sign before a cost.
-        llm_parallel: how many notes `amem evolve` asks a server about at once. A model that runs
-            in amem itself is asked about one.
         evolution_mode: `auto`, `review` (changes of older notes wait for a person) or `off`.
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
         evolution_links: how sure the analyzer must be of a link that it writes: `careful`, `usual`
@@ -88,7 +86,6 @@ class Settings:
     llm_price_input: float = _within(0, 1_000_000, usual=0.0)
     llm_price_output: float = _within(0, 1_000_000, usual=0.0)
     llm_currency: str = "$"
-    llm_parallel: int = _within(1, 16, usual=1)
     evolution_mode: str = _one_of("auto", "review", "off")
     evolution_settle_seconds: float = _within(0, 86_400, usual=60.0)
     evolution_links: str = field(

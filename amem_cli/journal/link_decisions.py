@@ -46,14 +46,9 @@ def link_decisions(events: Sequence[Event]) -> dict[str, bool]:
 # Evidence below this does not support a link; far less than what a new link needs, so that a link
 # does not come and go with every word.
 FLOOR = USUAL_MINIMUM / 2
-# A smaller difference in strength changes nothing.
+# What a model says anew changes a strength only by this much or more.
 _CLEAR = 0.2
 _LEAST_STEP = 0.05
-# A link is weakened only if its evidence is this many times less than its strength.
-_FAR_LESS = 3
-_NOT_BORNE_OUT = "the text as it is now does not bear the link out"
-_LESS_SAID = "the text as it is now says less for the link"
-_MORE_SAID = "the text as it is now says more for the link"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,41 +100,24 @@ def changed_record(record: LinkRecord, change: LinkUpdate) -> LinkRecord | None:
 
 
 def update_by_text(
-    source: str, record: LinkRecord, alone: MemoryLink, at_best: float, *, by_analyzer: bool
+    source: str, record: LinkRecord, now: MemoryLink, *, by_analyzer: bool
 ) -> LinkUpdate | None:
     """How a link changes because its note has a new text; None if it does not.
 
     Args:
-        alone: the link that the two texts alone would make, without a model.
-        at_best: its strength if the two notes were each other's nearest. Which notes are nearest
-            changes with the vault, what a text supports does not: so a link gets weaker only if
-            its best case is too little, and stronger only if the texts alone are enough.
-        by_analyzer: the link's strength comes from the analyzer, so that it can be compared. A
-            model may see more than words show: its link is weakened before it is removed.
+        now: the link that the two texts would make if the two notes were each other's nearest.
+            Which notes are nearest changes with the vault, what a text supports does not.
+        by_analyzer: the analyzer made the link. A model may see more than words show, so its link
+            stays, but for what the text says in so many words.
     """
-    change = LinkUpdate(source, alone.target)
-    if at_best < FLOOR:
-        if by_analyzer or record.strength < FLOOR:
-            return replace(change, removed=True, reason=_NOT_BORNE_OUT)
-        return replace(change, strength=round(at_best, 2), reason=_NOT_BORNE_OUT)
-    relation = _relation_by_text(record, alone, by_analyzer=by_analyzer)
-    if relation is not None:
-        return replace(change, relation=relation, reason=alone.reason)
-    if by_analyzer and _FAR_LESS * at_best <= record.strength:
-        return replace(change, strength=round(at_best, 2), reason=_LESS_SAID)
-    if by_analyzer and alone.strength >= record.strength + _CLEAR:
-        return replace(change, strength=alone.strength, reason=_MORE_SAID)
+    change = LinkUpdate(source, now.target)
+    if by_analyzer and now.strength < FLOOR:
+        reason = "the text as it is now does not bear the link out"
+        return replace(change, removed=True, reason=reason)
+    stated = now.relation in SUPERSEDING and record.relation == "related"
+    if now.relation != record.relation and (by_analyzer or stated):
+        return replace(change, relation=now.relation, reason=now.reason)
     return None
-
-
-def _relation_by_text(
-    record: LinkRecord, alone: MemoryLink, *, by_analyzer: bool
-) -> Relation | None:
-    """The relation, if the text now states another one explicitly, or no longer states it."""
-    if record.relation == alone.relation:
-        return None
-    stated = alone.relation in SUPERSEDING and record.relation == "related"
-    return alone.relation if by_analyzer or stated else None
 
 
 def update_by_model(source: str, record: LinkRecord, said: MemoryLink) -> LinkUpdate | None:

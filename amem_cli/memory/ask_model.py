@@ -5,7 +5,7 @@ Also what the questions of the memory process share: their prompts and the parts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,7 +20,6 @@ Shown = TypeVar("Shown")
 Result = TypeVar("Result")
 # Steps that yield what they ask a model, are sent its answers, and return a result.
 Asking = Generator[ModelRequest, ModelAnswer, Result]
-Answering = Callable[[ModelRequest], ModelAnswer]
 
 MOST_REMARKS = 3
 _QUOTED_BYTES = 400
@@ -50,22 +49,17 @@ def asking(request: ModelRequest) -> Asking[ModelReply]:
     return read_reply((yield request), request)
 
 
-def answered(
-    steps: Asking[Result], model: LanguageModel | None, answer: Answering | None = None
-) -> Result:
+def answered(steps: Asking[Result], model: LanguageModel | None) -> Result:
     """Run steps to their end with a model's answers; without a model they ask nothing.
 
     An error instead of an answer is raised in the steps, which may go on without one.
-
-    Args:
-        answer: gives the answers in place of the model.
     """
     try:
         request = next(steps)
         while True:
             assert model is not None
             try:
-                given = (answer or model.answer)(request)
+                given = model.answer(request)
             except AmemError as error:
                 request = steps.throw(error)
             else:

@@ -1,4 +1,4 @@
-"""The memory process for many notes, one by one; the model may be asked about several at once.
+"""The memory process for many notes, one by one.
 
 The journal records how far a run came, so a stopped one can be continued.
 """
@@ -8,18 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.earlier_notes import waiting_notes
 from amem_cli.errors import AmemError, BudgetSpent, ModelError, NotFoundError
 from amem_cli.index.records import Progress
 from amem_cli.memory.outcome import ANALYZER, Outcome
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
-from amem_cli.models.ports import UnavailableModel, most_at_once
-
-if TYPE_CHECKING:
-    from amem_cli.memory.ask_model import Answering
-    from amem_cli.memory.parallel import Prefetcher
+from amem_cli.models.ports import UnavailableModel
 
 BREAKER_AFTER = 3
 # A command that waits for its turn, as `amem add`, looks for it about twenty times a second.
@@ -39,7 +34,6 @@ class EvolveBatch:
         begin, progress: called before a note's turn with its path, and after it.
         reached, elsewhere: notes that have had their turn; those that other processes finished.
         stopped: why the rest is not tried, as a line and a hint; empty if all were.
-        parallel: most notes that the model is asked about at once; None is as many as it takes.
     """
 
     process: MemoryProcess
@@ -53,8 +47,6 @@ class EvolveBatch:
     elsewhere: int = 0
     stopped: tuple[str, ...] = ()
     rest: Sequence[str] = ()
-    parallel: int | None = None
-    _ahead: Prefetcher | None = None
     _failures: int = 0
     _was_missed: bool = False
     _last_error: str = ""
@@ -69,30 +61,13 @@ class EvolveBatch:
         waiting = waiting_notes(ports.index, ports.clock.now(), [*self.paths, *self.rest])
         self.process = replace(self.process, waiting=waiting)
         self._held_since = time.monotonic()
-        self._ahead = self._requests_ahead()
-        try:
-            yield from self._in_order()
-        finally:
-            if self._ahead is not None:
-                self._ahead.close()
-
-    def _requests_ahead(self) -> Prefetcher | None:
-        """What asks about the next notes; None if the model is asked about one at a time."""
-        model = self.process.model
-        most = min(self.parallel or most_at_once(model), len(self.paths))
-        if model is None or most < 2:
-            return None
-        from amem_cli.memory.parallel import Prefetcher
-
-        return Prefetcher(
-            self.process, model, most, asked=not self.settled, only_pending=not self.asked
-        )
+        yield from self._in_order()
 
     def _in_order(self) -> Generator[Outcome, None, None]:
-        for place, path in enumerate(self.paths):
+        for path in self.paths:
             self.begin(path)
             try:
-                outcome = self._outcome(path, place)
+                outcome = self._outcome(path)
             except BudgetSpent as error:
                 self.stopped = (error.message, error.hint)
                 return
@@ -120,19 +95,10 @@ class EvolveBatch:
             *(waiting_outcome(self.process.ports, path, self.stopped) for path in rest),
         ]
 
-    def _answer(self, path: str, place: int) -> Answering | None:
-        """What answers about a note, after the model was asked about it and some of the next; None
-        if the model does."""
-        if self._ahead is None or isinstance(self.process.model, UnavailableModel):
-            return None
-        self._ahead.send(self.paths[place : place + self._ahead.most])
-        return self._ahead.answer_for(path)
-
-    def _outcome(self, path: str, place: int) -> Outcome | None:
-        """The outcome for the note at a place; None if another process has finished it."""
+    def _outcome(self, path: str) -> Outcome | None:
+        """The outcome for a note; None if another process has finished it."""
         process, asked = self.process, self.asked
         try:
-            answer = self._answer(path, place)
             with process.ports.changes.working(process.settings.deadline):
                 if not asked and process.is_finished(path):
                     return None
@@ -141,7 +107,6 @@ class EvolveBatch:
                     asked=not self.settled,
                     dry_run=self.dry_run,
                     only_pending=not asked,
-                    answer=answer,
                 )
         # Not a failure of the note: the run stops, and goes on another day.
         except BudgetSpent:

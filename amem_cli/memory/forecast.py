@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from amem_cli.memory.describe import METADATA_PROMPT, TEXT_BYTES
 from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
-from amem_cli.models.ports import most_at_once
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
@@ -78,9 +77,7 @@ def estimate(
     if known.notes >= LEAST_MEASURED:
         measured, share = known.notes, count / known.notes
         prompt, answer = known.prompt_tokens * share, known.answer_tokens * share
-        # A trusted model is shown other notes, which are to be done first.
-        at_once = 1 if trusted else min(most_at_once(model), count)
-        seconds = known.seconds * share / max(1, at_once)
+        seconds = known.seconds * share
     else:
         measured, (each, answered) = 0, _USUAL_TOKENS[trusted]
         texts = sum(min(size, TEXT_BYTES) for size in sizes) / _BYTES_PER_TOKEN

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from amem_cli.analyzer.earlier_notes import Place
     from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
-    from amem_cli.memory.ask_model import Answering, Asking
+    from amem_cli.memory.ask_model import Asking
     from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.notes.note import Relation
     from amem_cli.vault.file_state import FileContent
@@ -85,7 +85,6 @@ class MemoryProcess:
         asked: bool = False,
         dry_run: bool = False,
         only_pending: bool = False,
-        answer: Answering | None = None,
     ) -> Outcome:
         """Process one note; if the model gives no answer, the outcome says why.
 
@@ -96,7 +95,6 @@ class MemoryProcess:
             dry_run: report what would change and write nothing.
             only_pending: leave a note that another process has finished meanwhile, and report what
                 that one made of it.
-            answer: gives the model's answers, if another than the model does.
 
         Raises:
             NotFoundError: the note is gone.
@@ -105,7 +103,7 @@ class MemoryProcess:
         with self.ports.changes.working(self.settings.deadline if asked or not only_pending else 0):
             for _ in range(MAX_ROUNDS):
                 try:
-                    return self._run_once(path, asked, dry_run, only_pending, answer)
+                    return self._run_once(path, asked, dry_run, only_pending)
                 except WriteConflict:
                     # Somebody saved while the model worked: their text is what counts.
                     continue
@@ -199,9 +197,7 @@ class MemoryProcess:
             return replace(waiting((problem,)), unsettled=True)
         return content, note
 
-    def _run_once(
-        self, path: str, asked: bool, dry_run: bool, only_pending: bool, answer: Answering | None
-    ) -> Outcome:
+    def _run_once(self, path: str, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
         """Describe, link and evolve one version of a note, unless it changes meanwhile."""
         waiting = partial(waiting_outcome, self.ports, path)
         ready = self._ready(path, asked, only_pending)
@@ -209,7 +205,7 @@ class MemoryProcess:
             return ready
         content, note = ready
         try:
-            analysis, failure = self._analysed(content, note, answer)
+            analysis, failure = self._analysed(content, note)
             # Notes cannot be compared with vectors of two encoders.
             if self.ports.index.vectors.encoder() not in (None, self.encoder.model_id):
                 raise EncoderError(
@@ -247,7 +243,7 @@ class MemoryProcess:
         return replace(outcome, pending=pending, failed=True, problems=tuple(problems))
 
     def _analysed(
-        self, content: FileContent, note: Note, answer: Answering | None
+        self, content: FileContent, note: Note
     ) -> tuple[NoteAnalysis | None, ModelError | None]:
         """The analysis, and why the model gave no answer if it gave none.
 
@@ -256,7 +252,7 @@ class MemoryProcess:
         """
         digest = text_hash(content.raw)
         try:
-            return answered(self._analyse(note, digest), self.model, answer), None
+            return answered(self._analyse(note, digest), self.model), None
         except (ModelClosed, BudgetSpent):
             raise
         except ModelError as error:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.earlier_notes import EarlierNotes
 from amem_cli.analyzer.link_choice import changed_contexts, score_links
-from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
+from amem_cli.analyzer.link_evidence import at_best, near_notes
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
@@ -23,7 +23,7 @@ from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
 from amem_cli.memory.outdated import without_machine_values
 from amem_cli.models.ports import Encoder
-from amem_cli.notes.note import MemoryLink, Note, parse_note
+from amem_cli.notes.note import Note, parse_note
 
 # Notes beside the linked ones that show what evidence is usual.
 _COMPARED = 8
@@ -149,28 +149,20 @@ def _updates_by_text(
     near = near_notes(index, note.path, plain_text(note.body), vector, _COMPARED, earlier)
     best = at_best(index, [summary for summary, _ in linked.values()], vector, earlier)
 
-    def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
-        weighed = score_links(
-            note,
-            candidates,
-            document_frequency=earlier.document_frequency,
-            total=earlier.total,
-            minimum=0.0,
-        )
-        return {link.target: link for link in weighed.links}
-
-    # Judged both at its best and alone, so that a link does not change with the rest of the vault.
-    at_most = links(list({each.path: each for each in (*near, *best)}.values()))
-    alone = {each.path: links([replace(each, reverse_rank=None)])[each.path] for each in best}
-    # By a link's target, who made it or weighed it last: only the analyzer's strengths compare.
+    # Judged at its best, so that a link does not change with the rest of the vault.
+    weighed = score_links(
+        note,
+        list({each.path: each for each in (*near, *best)}.values()),
+        document_frequency=earlier.document_frequency,
+        total=earlier.total,
+        minimum=0.0,
+    )
+    found = {link.target: link for link in weighed.links}
+    # By a link's target, who made it or weighed it last.
     judges = {link.target: event.model for event in events for link in event.links}
     updates = (
         update_by_text(
-            note.path,
-            record,
-            alone[path],
-            at_most[path].strength,
-            by_analyzer=judges.get(record.target) == ANALYZER,
+            note.path, record, found[path], by_analyzer=judges.get(record.target) == ANALYZER
         )
         for path, (_, record) in linked.items()
     )

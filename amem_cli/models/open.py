@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 from amem_cli.errors import BudgetSpent, SettingsError
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.models.ports import most_at_once
 from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
 if TYPE_CHECKING:
@@ -99,7 +98,6 @@ def open_model(
         settings.llm_model,
         api_key=key,
         ollama_window=window,
-        parallel=settings.llm_parallel,
     )
     if model.is_remote and not chosen:
         raise SettingsError(
@@ -317,7 +315,6 @@ class BudgetedModel:
         self._ledger = ledger
         self._limit = limit
         self.name, self.close = model.name, model.close
-        self.parallel = most_at_once(model)
 
     @property
     def is_remote(self) -> bool:

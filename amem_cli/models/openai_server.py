@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 from amem_cli.errors import ModelClosed, ModelError, SettingsError, UsageError
@@ -43,10 +41,8 @@ class OpenAIServerModel:
     """Asks `{base_url}/chat/completions`, or Ollama's own API.
 
     The first request finds out how the server wants to be asked for JSON, alone; later ones reuse
-    that. After three failures in a row nothing is asked for a minute, or until `reset`.
-
-    Attributes:
-        parallel: how many requests are sent at once; those of further threads wait.
+    that. After three failures in a row nothing is asked for a minute, or until `reset`. Requests
+    of several threads are sent one after the other.
     """
 
     def __init__(
@@ -56,7 +52,6 @@ class OpenAIServerModel:
         *,
         api_key: str | None = None,
         ollama_window: int = 0,
-        parallel: int = 1,
         retry_delay: float = RETRY_DELAY,
         rest_seconds: float = REST_SECONDS,
     ) -> None:
@@ -75,28 +70,19 @@ class OpenAIServerModel:
         self.name = f"{model} at {self._host}"
         self.is_remote = not is_loopback(self._host) or runs_elsewhere(model)
         self._key = _usable_key(api_key)
-        self.parallel = parallel
         self._retry_delay = retry_delay
         self._breaker = FailureBreaker(rest_seconds)
         self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
-        self._dialect_is_known = False
-        self._slots = threading.BoundedSemaphore(parallel)
-        self._finding_out = threading.Lock()
+        self._asking = threading.Lock()
         self._lock = threading.Lock()
-        # A client for each request under way, and those for later ones: a client whose request is
-        # late is closed, which must not end the request of another thread.
-        self._clients: list[BoundedHttp] = []
-        self._free: list[BoundedHttp] = []
+        self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
         # Set by `close` for the requests of until then; later ones have another.
         self._closed = threading.Event()
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; retries included, within the request's deadline."""
         closed = self._closed
-        with self._slots:
-            with self._finding_out:
-                if not self._dialect_is_known:
-                    return self._answer(request, closed)
+        with self._asking:
             return self._answer(request, closed)
 
     def _answer(self, request: ModelRequest, closed: threading.Event) -> ModelAnswer:
@@ -106,8 +92,7 @@ class OpenAIServerModel:
                 hint="It is tried again in a minute. amem model test shows what is wrong.",
             )
         try:
-            with self._client() as http:
-                answer = self._ask(request, http, closed)
+            answer = self._ask(request, closed)
         except ModelClosed:
             raise
         except ModelError:
@@ -126,36 +111,18 @@ class OpenAIServerModel:
         """Close the connections, also in the middle of an answer; a later request opens others."""
         with self._lock:
             closed, self._closed = self._closed, threading.Event()
-            clients = list(self._clients)
         closed.set()
-        for client in clients:
-            client.close()
+        self._http.close()
 
-    @contextlib.contextmanager
-    def _client(self) -> Iterator[BoundedHttp]:
-        """A client that no other thread uses meanwhile."""
-        with self._lock:
-            if not self._free:
-                self._free.append(BoundedHttp(use_proxies=not is_loopback(self._host)))
-                self._clients += self._free
-            client = self._free.pop()
-        try:
-            yield client
-        finally:
-            with self._lock:
-                self._free.append(client)
-
-    def _ask(
-        self, request: ModelRequest, http: BoundedHttp, closed: threading.Event
-    ) -> ModelAnswer:
+    def _ask(self, request: ModelRequest, closed: threading.Event) -> ModelAnswer:
         started = time.monotonic()
         until = started + request.deadline
         dialect: Dialect | None = self._dialect
         while dialect is not None:
             body = json.dumps(dialect.body(self._model, request)).encode("ascii")
-            reply = self._send(dialect.url(self._base), body, until, http, closed)
+            reply = self._send(dialect.url(self._base), body, until, closed)
             if reply.status == 200:
-                self._dialect, self._dialect_is_known = dialect, True
+                self._dialect = dialect
                 try:
                     answer = dialect.read(reply.body, time.monotonic() - started, request)
                 except ReplyUnusable as error:
@@ -178,9 +145,7 @@ class OpenAIServerModel:
                 break
         raise self._refusal(reply)
 
-    def _send(
-        self, url: str, body: bytes, until: float, http: BoundedHttp, closed: threading.Event
-    ) -> Reply:
+    def _send(self, url: str, body: bytes, until: float, closed: threading.Event) -> Reply:
         """Post, and retry if the server is busy or not there."""
         headers = {"content-type": "application/json", "user-agent": "amem"}
         if self._key:
@@ -194,7 +159,7 @@ class OpenAIServerModel:
                 raise was_closed
             try:
                 left = max(until - time.monotonic(), 0.001)
-                reply = http.request("POST", url, headers, left, body)
+                reply = self._http.request("POST", url, headers, left, body)
                 try_again = reply.status in BUSY_STATUSES and not _refuses_format(reply)
                 wait = max(wait, seconds_to_wait(reply.retry_after))
             except HttpFault as error:

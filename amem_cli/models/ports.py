@@ -127,11 +127,7 @@ class UnavailableModel:
 
 
 class LanguageModel(Protocol):
-    """Answers a request with JSON of its schema.
-
-    One that answers several requests at once, each from a thread of its own, says by an attribute
-    `parallel` how many; see `most_at_once`.
-    """
+    """Answers a request with JSON of its schema."""
 
     @property
     def name(self) -> str:
@@ -146,8 +142,3 @@ class LanguageModel(Protocol):
 
     def close(self) -> None:
         """Free the model; may be called twice."""
-
-
-def most_at_once(model: LanguageModel | None) -> int:
-    """How many requests a model answers at once; 1 if it does not say."""
-    return int(getattr(model, "parallel", 1))
