@@ -231,18 +231,6 @@ def test_a_model_whose_links_are_not_believed_is_named_with_its_cost(tmp_path: P
     assert (outcome.model, outcome.use.calls) == ("scripted", 1)
 
 
-def test_what_fails_a_check_is_asked_once_more_then_replaced(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    bad = json.dumps({"context": "lorem ipsum dolor sit amet consectetur"})
-    path = add(ports, NewNote(NEW, title="Torn dough", keywords=["a"], tags=["b"]))
-    model = ScriptedModel([bad, bad])
-    outcome = process_of(ports, model).run(path, asked=True)
-    assert len(model.requests) == 2
-    assert outcome.pending is False
-    assert "it is left empty" in outcome.problems[0]
-    assert outcome.metadata.context == ""
-
-
 @pytest.mark.parametrize(
     "answers",
     [
@@ -278,15 +266,6 @@ def test_the_analyzer_stands_in_for_a_dead_model_and_the_note_stays_pending(tmp_
     again = process_of(ports, ScriptedModel([metadata])).run(path, asked=True)
     assert not again.pending
     assert ports.index.queue.pending() == []
-
-
-def test_a_dead_model_stops_a_batch_early(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    paths = [add(ports, NewNote(f"Text number {n} about tea.", title=f"T{n}")) for n in range(8)]
-    model = ScriptedModel([])
-    outcomes = EvolveBatch(process_of(ports, model), paths, asked=True).all_outcomes()
-    assert len(model.requests) == 3
-    assert [outcome.pending for outcome in outcomes] == [True] * 8
 
 
 def test_a_person_who_saves_while_the_model_thinks_wins(tmp_path: Path) -> None:
@@ -481,24 +460,6 @@ def test_notes_that_break_the_model_keep_no_other_note_waiting(tmp_path: Path) -
     assert [note.path for note in ports.index.queue.pending()] == [
         f"notes/N{n}.md" for n in range(3)
     ]
-
-
-def test_of_an_answer_to_both_steps_only_what_failed_is_asked_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    old = add_old(ports)
-    path = add(ports, NewNote(NEW, title="Torn dough"))
-
-    def without_context(request: ModelRequest) -> str:
-        said = json.loads(linking(change=CHANGE)(request))
-        return json.dumps({**said, "context": "Lorem ipsum dolor sit amet consectetur."})
-
-    model = ScriptedModel([without_context, metadata])
-    outcome = process_of(ports, model).run(path, asked=True)
-    assert outcome.use.calls == 2
-    assert set(model.requests[1].schema["properties"]) == {"context"}
-    assert outcome.metadata.context.startswith("Croissant dough tears")
-    assert [link.path for link in outcome.links] == [old]
-    assert [note.path for note in outcome.evolved] == [old]
 
 
 def test_where_nothing_is_missing_only_links_are_asked_for(tmp_path: Path) -> None:

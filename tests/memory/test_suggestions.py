@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from amem_cli.editing.edit import link, remove, unlink
+from amem_cli.editing.edit import link, unlink
 from amem_cli.editing.move import move
 from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
@@ -24,7 +20,6 @@ from amem_cli.search.read import note_named
 from amem_cli.search.search import search
 from amem_cli.search.suggestions import fresh_links, suggestions
 from tests.fakes.encoder import FakeEncoder
-from tests.hypothesis_profiles import examples
 from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, tree_hashes, write_note
 
@@ -273,144 +268,6 @@ def test_with_no_link_to_be_written_the_analyzer_still_suggests(tmp_path: Path) 
     assert "links:" not in (tmp_path / "Morning batch.md").read_text()
     again = process.run("Morning batch.md", asked=True, only_pending=True)
     assert again.suggested == outcome.suggested
-
-
-class States:
-    """A vault, and what is expected of it, by the titles of its notes."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.ports = open_vault(root)
-        self.moved = 0
-        for number, name in enumerate(NAMES[:4]):
-            # Some notes have no id, as amem never wrote to them.
-            identity = f'id: "2026010210000{number}"\n' if number % 2 else ""
-            write_note(root, f"{name}.md", f"---\n{identity}title: {name}\n---\nNote {name}.\n")
-        synchronise(self.ports)
-        self.latest: dict[str, tuple[str, ...]] = {}
-        self.linked: set[tuple[str, str]] = set()
-        self.apart: set[tuple[str, str]] = set()
-        self.gone: set[str] = set()
-        self.last: tuple[str, Callable[[], None]] | None = None
-
-    def expected(self) -> Pairs:
-        suggested = {pair(one, other) for one, all in self.latest.items() for other in all}
-        settled = {pair(*ends) for ends in self.linked | self.apart}
-        return {each for each in suggested - settled if not each & self.gone}
-
-    def path(self, title: str) -> str:
-        return note_named(self.ports.index, title).path
-
-    def done(self, event: str, back: Callable[[], None]) -> None:
-        self.last = (event, back)
-
-    def newest(self) -> str:
-        return self.ports.index.events.newest_id()
-
-    def suggest(self, one: str, other: str) -> None:
-        suggest(self.ports, self.path(one), self.path(other))
-        joined = {pair(*ends) for ends in self.linked}
-        self.latest[one] = () if pair(one, other) in joined else (other,)
-        self.last = None
-
-    def link(self, one: str, other: str) -> None:
-        was_suggested = any(
-            (each.source.title, each.target.title) == (one, other)
-            for each in suggestions(self.ports.index, self.path(one))
-        )
-        was_apart = (one, other) in self.apart
-        ends = note_named(self.ports.index, one), note_named(self.ports.index, other)
-        if link(self.ports, *ends):
-            self.linked.add((one, other))
-            self.apart.discard((one, other))
-
-            def back() -> None:
-                self.linked.discard((one, other))
-                # To take back a link of one's own that nobody suggested is to take it out.
-                if was_apart or not was_suggested:
-                    self.apart.add((one, other))
-
-            self.done(self.newest(), back)
-
-    def unlink(self, one: str, other: str) -> None:
-        stands = next(
-            (
-                (each.source.title, each.target.title)
-                for each in suggestions(self.ports.index, self.path(one))
-                if {each.source.title, each.target.title} == {one, other}
-            ),
-            None,
-        )
-        was_linked = (one, other) in self.linked
-        ends = note_named(self.ports.index, one), note_named(self.ports.index, other)
-        if unlink(self.ports, *ends):
-            target = (one, other) if was_linked else stands
-            assert target is not None
-            self.linked.discard(target)
-            self.apart.add(target)
-
-            def back() -> None:
-                self.apart.discard(target)
-                if was_linked:
-                    self.linked.add(target)
-
-            self.done(self.newest(), back)
-
-    def rename(self, one: str, other: str) -> None:
-        if note_named(self.ports.index, one).id is None:
-            # The journal knows it by its path: it waits for the memory process again.
-            return
-        self.moved += 1
-        move(self.ports, note_named(self.ports.index, one), f"f{self.moved}/")
-        self.last = None
-
-    def remove(self, one: str, other: str) -> None:
-        if len(self.gone) == 2:
-            return
-        event = remove(self.ports, note_named(self.ports.index, one)).event
-        self.gone.add(one)
-        self.done(event, lambda: self.gone.discard(one))
-
-    def undo(self, one: str, other: str) -> None:
-        if self.last is not None:
-            event, back = self.last
-            undo(self.ports, event)
-            back()
-            self.last = None
-
-
-titles = st.sampled_from(NAMES[:4])
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(["suggest", "suggest", "link", "unlink", "rename", "remove", "undo"]),
-        titles,
-        titles,
-    ),
-    min_size=3,
-    max_size=14,
-)
-
-
-@examples(0.5)
-@given(steps)
-def test_whatever_happens_to_two_notes_a_suggestion_stands_or_is_settled(
-    taken: list[tuple[str, str, str]],
-) -> None:
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        states = States(Path(folder))
-        for step, one, other in taken:
-            if one == other or ({one, other} & states.gone and step != "undo"):
-                continue
-            getattr(states, step)(one, other)
-            synchronise(states.ports)
-            assert shown(states.ports) == states.expected(), (step, one, other)
-            for title in set(NAMES[:4]) - states.gone:
-                own = {each for each in states.expected() if title in each}
-                assert shown(states.ports, states.path(title)) == own
-        fresh = rebuilt(states.root, states.ports)
-        assert shown(fresh) == states.expected()
-        fresh.index.close()
-        states.ports.index.close()
 
 
 def test_a_suggested_note_is_among_the_best_until_the_suggestion_is_rejected(
