@@ -62,8 +62,7 @@ _SETTINGS = (
 _OPTIONS = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
 _NAMED_IN_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
-_SUBMODULE_MODE = "160000"
-NESTED = "it lies in a repository of its own"
+_ELSEWHERE = "git ignores it, or it is no file of this repository"
 
 Describe = Callable[[frozenset[str]], str]
 
@@ -256,14 +255,9 @@ class _Choice:
     """
 
     def __init__(self, git: Git, top: Path, prefix: str, paths: Iterable[str]) -> None:
-        self._top, self._prefix = top, prefix
-        self._modes: dict[str, str] = {}
-        self._marked: set[str] = set()
-        for record in _split(git("ls-files", "-v", "-s", "-z", "--", prefix or ".")):
-            head, _, path = record.partition("\t")
-            flag, self._modes[path], _, _ = head.split(" ")
-            if flag != "H":
-                self._marked.add(path)
+        self._top = top
+        known = _split(git("ls-files", "-v", "-z", "--", prefix or "."))
+        self._flags = {record[2:]: record[0] for record in known}
         self._staged: set[str] = set()
         changed: dict[str, str] = {}
         words = ("--porcelain", "-z", "--no-renames", "-uall", "--ignore-submodules=all")
@@ -284,27 +278,23 @@ class _Choice:
         present = [path for path in chosen if "D" not in changed[path]]
         self.left_out |= _filtered(git, present)
         chosen = [path for path in chosen if path not in self.left_out]
-        self.known = [path for path in chosen if path in self._modes]
-        self.new = [path for path in chosen if path not in self._modes]
+        self.known = [path for path in chosen if path in self._flags]
+        self.new = [path for path in chosen if path not in self._flags]
 
     def _reason(self, path: str, changed: Collection[str]) -> str:
         """Why a file is left out, by its kind and what the user did with it; empty if it is not."""
-        for parent in _parents(path):
-            is_inside = len(parent) >= len(self._prefix)
-            if is_inside and os.path.lexists(self._top / parent / ".git"):
-                return NESTED
-            if parent in self._modes:
-                taken = "a file of its folder's name is in the way"
-                return NESTED if self._modes[parent] == _SUBMODULE_MODE else taken
         if path in self._staged:
             return "you have staged something of it"
-        if path in self._marked:
+        if self._flags.get(path, "H") != "H":
             return "it is marked assume-unchanged or skip-worktree"
-        if not os.path.lexists(self._top / path):
+        # A submodule, or a file that the folder took the place of.
+        if any(parent in self._flags for parent in _parents(path)):
+            return _ELSEWHERE
+        place = self._top / path
+        if not os.path.lexists(place):
             return ""
-        if not stat.S_ISREG((self._top / path).lstat().st_mode):
-            return "it is not a regular file"
-        return "" if path in self._modes or path in changed else "git ignores it"
+        is_file = stat.S_ISREG(place.lstat().st_mode)
+        return "" if is_file and (path in self._flags or path in changed) else _ELSEWHERE
 
 
 def _visible_in(folder: str) -> Callable[[str], bool]:

@@ -7,7 +7,7 @@ what a person wrote, is decided where it is made (`plan`).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
@@ -38,6 +38,7 @@ from amem_cli.memory.grounding import (
     repeats_instructions,
     room_for_more,
 )
+from amem_cli.memory.outcome import Linking
 from amem_cli.memory.relink import machine_links
 from amem_cli.models.prompt_text import (
     FENCE,
@@ -68,29 +69,14 @@ _WEAKEST, _STRONGEST = 0.1, 1.0
 _STEPS = {"stronger": 0.2, "weaker": -0.2, "wrong": None}
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedChanges:
-    """What of an answer's changes is kept.
-
-    Attributes:
-        faults: what was refused and why, one line each.
-        refused: by path of the older note, why its new context was refused, if the model can mend
-            it; there may be a change of its labels all the same.
-    """
-
-    changes: Sequence[Evolution] = ()
-    faults: Sequence[str] = ()
-    refused: Mapping[str, str] = field(default_factory=dict)
-
-
 def checked_changes(
     value: object,
     note: Note,
     shown: Mapping[str, LinkCandidate],
     vocabulary: Sequence[str],
     similarity: Similarity | None,
-) -> CheckedChanges:
-    """The changes that may be proposed, one a note.
+) -> Linking:
+    """The changes that may be proposed, one a note, and what was refused of them.
 
     Args:
         value: the `changes` of an answer; the shape need not be right.
@@ -110,7 +96,7 @@ def checked_changes(
         faults += [f"changes: {older.path}: context {fault}"] if fault else []
         faults += [f"changes: {older.path}: {each}" for each in refused]
         changes += [change] if change is not None else []
-    return CheckedChanges(changes, faults, mendable)
+    return Linking(evolutions=tuple(changes), problems=tuple(faults), refused=mendable)
 
 
 def _change(

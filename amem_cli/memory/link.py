@@ -276,15 +276,14 @@ def check_links(
     changes, odd = checked_existing(
         answer.get("standing"), note, question.existing, question.candidates
     )
-    return Linking(
-        tuple(links),
-        tuple(found.changes),
-        problems=(*faults, *found.faults, *odd),
+    return replace(
+        found,
+        links=tuple(links),
+        problems=(*faults, *found.problems, *odd),
         # A link that the answer names is not wrong, whatever else it says of it.
         link_changes=tuple(
             one for one in changes if one.source != note.path or one.target not in linked
         ),
-        refused=found.refused,
     )
 
 

@@ -96,18 +96,6 @@ def test_two_notes_may_swap_their_names(held: Held, ids: bool) -> None:
     assert held.workspace.index.text.passages("b.md") == ["text of a"]
 
 
-def test_three_notes_may_change_places_in_a_ring(held: Held) -> None:
-    for number in range(3):
-        write_note(held.root, f"{number}.md", with_id(number, f"text {number}"))
-    held.read()
-    for number in range(3):
-        (held.root / f"{number}.md").rename(held.root / f"{number}.old")
-    for number in range(3):
-        (held.root / f"{number}.old").rename(held.root / f"{(number + 1) % 3}.md")
-    held.read()
-    assert held.workspace.index.text.passages("1.md") == ["text 0"]
-
-
 def test_a_note_renamed_and_edited_keeps_its_identity_by_its_id(held: Held) -> None:
     write_note(held.root, "a.md", with_id(1, "one"))
     write_note(held.root, "b.md", "without an id\n")
@@ -199,17 +187,6 @@ def test_a_folder_moved_out_and_back_is_forgotten_and_found(held: Held, tmp_path
     outside.rename(held.root / "project")
     assert len(held.read().added) == 5
     assert list(held.workspace.index.text.keyword_scores(["penguin"], 9)) == ["project/sub/3.md"]
-
-
-def test_a_deep_copy_and_a_folder_renamed_at_once_are_read(held: Held) -> None:
-    deep = "/".join(f"level {number}" for number in range(30))
-    write_note(held.root, f"{deep}/deep.md", "walrus\n")
-    held.read()
-    shutil.copytree(held.root / "level 0", held.root / "copy")
-    (held.root / "level 0").rename(held.root / "moved")
-    write_note(held.root, "moved/new.md", "written at once\n")
-    held.read()
-    assert held.workspace.index.notes.count() == 3
 
 
 # Git goes back and forth in history; the journal is part of it.
