@@ -177,13 +177,9 @@ def check_metadata(
         faults["context"] = [fault] if fault else []
     if "keywords" in question.missing:
         said = texts_of(answer.get("keywords"))
-        labels["keywords"], faults["keywords"] = checked_keywords(
-            said, source, similarity, trusted=trusted
-        )
+        labels["keywords"], faults["keywords"] = checked_keywords(said, source, similarity)
     if "tags" in question.missing:
         said = texts_of(answer.get("tags"))
-        labels["tags"], faults["tags"] = checked_tags(
-            said, source, question.vocabulary, similarity, trusted=trusted
-        )
+        labels["tags"], faults["tags"] = checked_tags(said, question.vocabulary)
     metadata = Metadata(labels.get("keywords", ()), labels.get("tags", ()), context)
     return CheckedMetadata(metadata, faults)

@@ -109,9 +109,8 @@ def _change(
 ) -> tuple[Evolution | None, list[str]]:
     both = NoteText(older.title, f"{older.text}\n{_words_of_new(note)}")
     said, said_tags = texts_of(entry.get("keywords")), texts_of(entry.get("tags"))
-    keywords, no_keywords = checked_keywords(said, both, similarity, trusted=True)
-    spelling = (*older.tags, *vocabulary)
-    tags, no_tags = checked_tags(said_tags, both, spelling, similarity, trusted=True)
+    keywords, no_keywords = checked_keywords(said, both, similarity)
+    tags, no_tags = checked_tags(said_tags, (*older.tags, *vocabulary))
     # Spelled another way, a label is the same.
     held_keywords = {fold(keyword) for keyword in older.keywords}
     held_tags = {tag_key(tag) for tag in older.tags}

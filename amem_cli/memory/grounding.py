@@ -52,10 +52,8 @@ _LONGEST_KEYWORD = 48
 _MOST_KEYWORD_WORDS = 5
 _LONGEST_TAG = 36
 _MOST_TAG_WORDS = 4
-# Least cosine to the note of a keyword with some of its words, of one with none, and of a new tag.
-_LEAST_SIMILARITIES = (0.2, 0.3, 0.15)
-# The same for a model that is trusted: few notes about a decision hold the word "decision".
-_LEAST_FROM_THE_TRUSTED = (-1.0, 0.1, -1.0)
+# Least cosine to the note of a keyword with none of its words.
+_LEAST_SIMILARITY = 0.1
 _LEAST_OF_A_TRUSTED_CONTEXT = 0.3
 _TAG_WORDS = re.compile(r"[-_/]+")
 _A_TIME = "a time"
@@ -268,11 +266,7 @@ def room_for_more(held: Sequence[str], most: int) -> int:
 
 
 def checked_keywords(
-    proposed: Sequence[str],
-    source: NoteText,
-    similarity: Similarity | None,
-    *,
-    trusted: bool = False,
+    proposed: Sequence[str], source: NoteText, similarity: Similarity | None
 ) -> tuple[tuple[str, ...], list[str]]:
     """The keywords that the note bears out, at most 7, and what was refused and why."""
     opening = _SPEAKER.match(source.text)
@@ -281,11 +275,11 @@ def checked_keywords(
     def judged(text: str) -> tuple[str, str, str]:
         keyword = clean_line(text, _LONGEST_KEYWORD)
         fault = "not a phrase" if keyword is None else _keyword_fault(keyword, speaker, source)
-        # "18 January" and "8:15" may be what a note is about, which a weak model cannot tell.
-        if trusted and fault == _A_TIME and source.has(keyword or ""):
+        # "18 January" and "8:15" may be what a note is about.
+        if fault == _A_TIME and source.has(keyword or ""):
             fault = ""
         keyword = (keyword or "").strip(" .,:;#-–—'\"")
-        if not fault and not _is_borne_out(keyword, source, similarity, trusted):
+        if not fault and not _is_borne_out(keyword, source, similarity):
             fault = "not in the note"
         return fault, " ".join(words(keyword)) or fold(keyword), keyword
 
@@ -326,9 +320,7 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
     return "said twice over" if len(set(spoken)) < len(spoken) or repeats_itself(keyword) else ""
 
 
-def _is_borne_out(
-    keyword: str, source: NoteText, similarity: Similarity | None, trusted: bool
-) -> bool:
+def _is_borne_out(keyword: str, source: NoteText, similarity: Similarity | None) -> bool:
     """Whether the note holds the keyword's words, or is close to it in meaning."""
     shared = source.shares(keyword)
     # An identifier or a number is in the note, or it is invented.
@@ -339,36 +331,27 @@ def _is_borne_out(
         return True
     if similarity is None:
         return shared >= 0.5
-    some, none, _ = _LEAST_FROM_THE_TRUSTED if trusted else _LEAST_SIMILARITIES
-    return similarity(keyword, source.whole) >= (some if shared > 0 else none)
+    # Few notes about a decision hold the word "decision".
+    return shared > 0 or similarity(keyword, source.whole) >= _LEAST_SIMILARITY
 
 
 def checked_tags(
-    proposed: Sequence[str],
-    source: NoteText,
-    vocabulary: Sequence[str],
-    similarity: Similarity | None,
-    *,
-    trusted: bool = False,
+    proposed: Sequence[str], vocabulary: Sequence[str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Valid tags in the vocabulary's spelling, at most 4, and what was refused and why.
-
-    A tag of the vocabulary is believed; a new one must be in the note, or close to it, unless a
-    trusted model names it.
-    """
+    """Valid tags in the vocabulary's spelling, at most 4, and what was refused and why."""
     spelling = {tag_key(tag): tag for tag in vocabulary}
 
     def judged(text: str) -> tuple[str, str, str]:
         line = clean_line(text, _LONGEST_TAG)
         tag = (normalise_tag(line) if line else None) or ""
         known = spelling.get(tag_key(tag)) if tag else None
-        fault = "" if known else _tag_fault(tag, source, similarity, trusted)
+        fault = "" if known else _tag_fault(tag)
         return fault, tag_key(tag), known or tag
 
     return _sifted(proposed, MOST_TAGS, judged)
 
 
-def _tag_fault(tag: str, source: NoteText, similarity: Similarity | None, trusted: bool) -> str:
+def _tag_fault(tag: str) -> str:
     spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
     if not tag[:1].isalpha() or len(spoken) > _MOST_TAG_WORDS or len(set(spoken)) < len(spoken):
         return "not a tag"
@@ -376,10 +359,4 @@ def _tag_fault(tag: str, source: NoteText, similarity: Similarity | None, truste
     digits = sum(letter.isdigit() for letter in tag)
     if without_subject.issuperset(spoken) or digits > len(tag) / 2:
         return "not a topic"
-    phrase = " ".join(spoken)
-    if source.shares(phrase) > 0:
-        return ""
-    least = (_LEAST_FROM_THE_TRUSTED if trusted else _LEAST_SIMILARITIES)[2]
-    if similarity is None or similarity(phrase, source.whole) < least:
-        return "not in the note"
     return ""

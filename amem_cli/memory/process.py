@@ -110,9 +110,7 @@ class MemoryProcess:
             self._count_failure(path, "kept changing")
             return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
-    def steps(
-        self, path: str, *, asked: bool = True, only_pending: bool = False
-    ) -> tuple[FileContent, Asking[NoteAnalysis]] | Outcome:
+    def steps(self, path: str) -> tuple[FileContent, Asking[NoteAnalysis]] | Outcome:
         """The analysis of a note as it is now, for others to run, or why it is not processed.
 
         Nothing is written.
@@ -120,7 +118,7 @@ class MemoryProcess:
         Raises:
             NotFoundError: the note is gone.
         """
-        ready = self._ready(path, asked, only_pending)
+        ready = self._ready(path, asked=True, only_pending=False)
         if isinstance(ready, Outcome):
             return ready
         content, note = ready
