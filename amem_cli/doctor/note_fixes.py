@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from amem_cli.editing.renames import note_of_link, update_renamed_links
+from amem_cli.editing.renames import update_renamed_links
 from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -14,6 +14,7 @@ from amem_cli.journal.events import Change
 from amem_cli.journal.provenance import provenance
 from amem_cli.language.dates import new_id, parse_moment
 from amem_cli.markdown.links import parse_link
+from amem_cli.memory.plan import target_of
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import PropertyNames, parse_note
@@ -68,7 +69,7 @@ def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
     # All at once; what another finding's fix has rewritten already is as it should be.
     update_renamed_links(ports)
     links = parse_note(path, ports.vault.read(path).raw, ports.names).links
-    new = next((each for each in links if note_of_link(ports, each, path) == now), "")
+    new = next((each for each in links if target_of(each, path, ports.index) == now), "")
     if text in links or not new:
         raise SettingsError("the link cannot be rewritten", hint="Correct it by hand.")
     return f"Rewrote {text} as {new} in the links of {path}."

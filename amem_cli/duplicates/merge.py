@@ -22,7 +22,6 @@ from amem_cli.editing.renames import (
     Mentions,
     add_mentions,
     links_in_other_properties,
-    note_of_link,
 )
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, id_is_shared, new_event, provenance_of
@@ -31,6 +30,7 @@ from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord, NoteWrite
 from amem_cli.journal.provenance import Provenance, is_worded
+from amem_cli.memory.plan import target_of
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import is_linkable, name_key
 from amem_cli.notes.note import Note
@@ -325,7 +325,7 @@ def _links(
     agreed: list[LinkRecord] = []
     reached: dict[str, str] = {}
     for text in kept.links:
-        to = note_of_link(merging.ports, text, kept_path)
+        to = target_of(text, kept_path, merging.ports.index)
         if to == other_path and not is_worded(text):
             # It would lead to the note itself.
             record = _record(ours, merging.other)
@@ -334,7 +334,7 @@ def _links(
         elif to is not None:
             reached.setdefault(to, text)
     for text in other.links:
-        to = note_of_link(merging.ports, text, other_path)
+        to = target_of(text, other_path, merging.ports.index)
         worded = is_worded(text)
         if to in (kept_path, other_path) and not worded:
             continue

@@ -10,18 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from amem_cli.editing.add import checked_tag, text_bytes
-from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import AmemError, HeaderRefused, NotFoundError, UsageError, WriteConflict
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, synchronise, text_hash
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
-from amem_cli.journal.provenance import is_worded
 from amem_cli.markdown.links import format_link
 from amem_cli.markdown.outline import Heading, headings
 from amem_cli.memory.outcome import ANALYZER
-from amem_cli.memory.plan import owned_link
+from amem_cli.memory.plan import owned_link, target_of
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import shortest_target
@@ -249,7 +247,7 @@ def link(
     text = format_link(shortest_target(target.path, ports.index.names))
     with _draft(ports, source.path) as draft:
         links = draft.note.links
-        present = any(note_of_link(ports, each, source.path) == target.path for each in links)
+        present = any(target_of(each, source.path, ports.index) == target.path for each in links)
         owned = provenance_of(ports.index, source.key)
         made = owned_link(ports.index, draft.note, owned, target.path) if present else None
         if present and made is None:
@@ -303,7 +301,9 @@ def _without_links(ports: VaultPorts, source: NoteSummary, target: NoteSummary) 
     event = new_event(ports, "edit", by="person", reason="unlinked")
     draft = NoteDraft(ports, ports.vault.read(source.path))
     left = [
-        text for text in draft.note.links if note_of_link(ports, text, source.path) != target.path
+        text
+        for text in draft.note.links
+        if target_of(text, source.path, ports.index) != target.path
     ]
     drafts = [draft] if draft.change({"links": left}, event) else []
     owned = provenance_of(ports.index, target.key)
@@ -384,27 +384,16 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
 def _without_machine_link(
     ports: VaultPorts, source: str, target: NoteSummary, removal: Event
 ) -> NoteDraft | None:
-    summary = ports.index.notes.summary(source)
-    if summary is None:
-        return None
-    records = provenance_of(ports.index, summary.key).links
-    record = records.get(target.key) or records.get(target.path)
-    if record is None or record.by != "machine":
-        return None
     reason = f"“{target.title}” was removed"
     event = new_event(ports, "link", trigger=target.key, cause=removal.id, reason=reason)
     try:
         draft = NoteDraft(ports, ports.vault.read(source))
-        links = draft.note.links
-        if record.text in links:
-            # What else leads there is a person's.
-            left = [text for text in links if text != record.text]
-        else:
-            left = [
-                text
-                for text in links
-                if is_worded(text) or note_of_link(ports, text, source) != target.path
-            ]
+        owned = provenance_of(ports.index, draft.note.id or source)
+        made = owned_link(ports.index, draft.note, owned, target.path)
+        if made is None:
+            return None
+        # What else leads there is a person's.
+        left = [text for text in draft.note.links if text != made.text]
         return draft if draft.change({"links": left}, event) else None
     except AmemError:
         # A note that cannot be edited keeps its link; it is reported as dangling.

@@ -14,10 +14,11 @@ from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import FOLLOWS, LinkRecord
 from amem_cli.journal.provenance import is_worded
-from amem_cli.markdown.links import find_links, format_link, parse_link
+from amem_cli.markdown.links import find_links, format_link
+from amem_cli.memory.plan import target_of
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.names import is_linkable, name_key, resolve, shortest_target
+from amem_cli.notes.names import is_linkable, name_key, shortest_target
 from amem_cli.notes.note import PropertyNames
 
 _Renamed = list[tuple[LinkRecord, NoteSummary]]
@@ -46,7 +47,7 @@ def update_renamed_links(ports: VaultPorts, targets: Set[str] | None = None) -> 
         # With one id on two notes, nobody can tell which of them the link means.
         if len(same) != 1 or id_is_shared(ports.index, key) or not is_linkable(same[0].path):
             continue
-        if same[0].path not in (source, note_of_link(ports, record.text, source)):
+        if same[0].path not in (source, target_of(record.text, source, ports.index)):
             renamed.setdefault(source, []).append((record, same[0]))
     changed, failed = [], False
     for source, records in renamed.items():
@@ -62,17 +63,11 @@ def update_renamed_links(ports: VaultPorts, targets: Set[str] | None = None) -> 
     return changed
 
 
-def note_of_link(ports: VaultPorts, text: str, source: str) -> str | None:
-    """The path of the note that a link's text leads to from `source`, or None."""
-    link = parse_link(text)
-    return resolve(link.target, source, ports.index.names) if link else None
-
-
 def _update_links(ports: VaultPorts, source: str, renamed: _Renamed) -> bool:
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(source))
         texts = list(draft.note.links)
-        reached = {note_of_link(ports, text, source) for text in texts}
+        reached = {target_of(text, source, ports.index) for text in texts}
         updates = [
             (record, replace(record, target=note.key, path=note.path, text=format_link(target)))
             for record, note in renamed

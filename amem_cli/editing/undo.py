@@ -12,7 +12,6 @@ from typing import Any
 
 from amem_cli.editing.history import event_named
 from amem_cli.editing.move import before_move, move_to
-from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -39,6 +38,7 @@ from amem_cli.journal.provenance import (
 )
 from amem_cli.language.dates import day_range, parse_moment
 from amem_cli.markdown.links import format_link
+from amem_cli.memory.plan import target_of
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 
@@ -315,7 +315,7 @@ class _Drafts:
             # By its note, or by the text itself, a rename is no edit.
             if text not in targets and is_worded(text):
                 return text
-            return note_of_link(self.ports, text, path) or targets.get(text) or text
+            return target_of(text, path, self.ports.index) or targets.get(text) or text
 
         ids = {each.id for each in self.chosen}
         file = _values(parse_note(path, draft.content.raw, self.ports.names))
@@ -380,7 +380,7 @@ class _Drafts:
     def _written(self, text: str, source: str, targets: Mapping[str, str]) -> str:
         """A link as it has to be written today."""
         path = targets.get(text)
-        if path is None or note_of_link(self.ports, text, source) is not None:
+        if path is None or target_of(text, source, self.ports.index) is not None:
             return text
         return format_link(shortest_target(path, self.ports.index.names))
 
