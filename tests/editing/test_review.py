@@ -86,17 +86,6 @@ def test_what_is_accepted_is_done_with_its_reason_and_can_be_undone(tmp_path: Pa
     assert (tmp_path / old).read_bytes() == before
 
 
-def test_what_is_turned_down_is_not_proposed_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    old = add_old(ports)
-    before = (tmp_path / old).read_bytes()
-    propose(ports)
-    reject(ports, review_items(ports))
-    assert review_items(ports) == []
-    assert (tmp_path / old).read_bytes() == before
-    assert propose(ports, "Torn dough again").proposed == ()
-
-
 def test_an_edited_proposal_is_the_persons(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)

@@ -7,12 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.agent import (
-    NoQuestion,
     Organised,
     Question,
     next_questions,
@@ -73,44 +70,6 @@ def test_what_is_offered_and_in_which_order(tmp_path: Path) -> None:
     context = "It took Ole a whole day, but he mended the boiler."
     assert organised(process, "b.md", answer_to(question, context=context)).state == "organised"
     assert notes_to_organise(ports.index, everything=True) == ["a.md"]
-
-
-def test_a_run_that_is_stopped_has_written_whole_notes_or_none(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    for name in ("one", "two"):
-        write_note(tmp_path, f"{name}.md", f"The {name} walrus dives for clams. It is cold.\n")
-    process = process_of(ports)
-    answers = {}
-    for path in ("one.md", "two.md"):
-        context = f"Cold as it is, the {path[:3]} walrus dives for its clams."
-        answers[path] = answer_to(question_about(process, path), context=context)
-    begun: list[str] = []
-
-    def begin(path: str) -> None:
-        begun.append(path)
-        if len(begun) == 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        organise(process, answers, "agent", begin=begin)
-    assert begun == ["one.md", "two.md", "one.md", "two.md"]
-    synchronise(ports)
-    assert notes_to_organise(ports.index) == ["two.md"]
-    # Its question shows the first one as it is now.
-    found = organised(process, "two.md", answers["two.md"])
-    assert found.state in ("question", "organised")
-
-
-def test_a_note_that_is_gone_or_says_nothing_has_no_question(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    write_note(tmp_path, "empty.md", "\n")
-    write_note(tmp_path, "diary.md", f"---\nprivate: true\n---\n{BOILER}")
-    process = process_of(ports)
-    found = [*next_questions(process, ["empty.md", "diary.md", "gone.md"], "agent")]
-    assert all(isinstance(each, NoQuestion) for each in found)
-    assert [bool(each.problems) for each in found if isinstance(each, NoQuestion)] == [0, 0, 1]
-    for path in ("empty.md", "diary.md", "gone.md"):
-        assert organised(process, path, {"x": "{}"}).state == "failed"
 
 
 OLDER = "The pump in the cellar is off at night. It saves power.\n"

@@ -26,7 +26,7 @@ from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.notes.note import parse_note
 from amem_cli.search.read import note_named
 from tests.fakes.encoder import FakeEncoder
-from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
+from tests.fakes.language_model import ScriptedModel
 from tests.vaults import open_vault, tree_hashes, write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
@@ -217,40 +217,6 @@ def test_an_unchanged_note_costs_no_call_and_one_event_one_round(tmp_path: Path)
     assert len(model.requests) == 1
 
 
-def test_a_model_whose_links_are_not_believed_is_named_with_its_cost(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    add_old(ports)
-    path = add(ports, NewNote(NEW, title="Torn", keywords=["a"], tags=["b"], context="Mine."))
-
-    def empty_talk(request: ModelRequest) -> str:
-        note = number_of(request, "Lamination")
-        link = {"note": note, "reason": "n1 n2", "relation": "related", "strength": 0.9}
-        return json.dumps({"links": [link], "changes": []})
-
-    outcome = process_of(ports, ScriptedModel([empty_talk])).run(path, asked=True)
-    assert (outcome.model, outcome.use.calls) == ("scripted", 1)
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        ["", "no JSON"],
-        ['{"links": "x"}', "{}"],
-        ["[" * 10_000, "\x00"],
-        ['{"context": null}', '```json\n{"context": "x"}\n```'],
-    ],
-)
-def test_nonsense_is_replaced_and_never_written(tmp_path: Path, answers: list[str]) -> None:
-    ports = open_vault(tmp_path)
-    add_old(ports)
-    path = add(ports, NewNote(NEW, title="Torn dough"))
-    outcome = process_of(ports, ScriptedModel([*answers, *answers])).run(path, asked=True)
-    assert outcome.pending is False
-    assert outcome.metadata.keywords
-    assert not outcome.metadata.context
-    assert outcome.problems
-
-
 def test_the_analyzer_stands_in_for_a_dead_model_and_the_note_stays_pending(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     path = add(ports, NewNote(NEW, title="Torn dough"))
@@ -312,22 +278,6 @@ def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
     assert old not in [link.path for link in outcome.links]
 
 
-def test_private_notes_never_reach_a_model_elsewhere(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    write_note(tmp_path, "secret.md", f"---\nprivate: true\n---\n{OLD} The code is 4711.\n")
-    write_note(tmp_path, "own.md", f"---\nprivate: true\n---\n{NEW} The code is 4711.\n")
-    for name in ("secret.md", "own.md"):
-        os.utime(tmp_path / name, (1, 1))
-    path = add(ports, NewNote(NEW, title="Torn dough"))
-    model = ScriptedModel([metadata] * 4, is_remote=True)
-    process = process_of(ports, model)
-    process.run("own.md", asked=True)
-    assert model.requests == []
-    process.run(path, asked=True)
-    assert model.requests
-    assert not any("4711" in request.text for request in model.requests)
-
-
 def test_words_of_private_notes_do_not_spread(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     text = f"---\nprivate: true\ntags: [merger-secret]\ncreated: 2001-01-01\n---\n{OLD}\n"
@@ -352,16 +302,6 @@ def test_a_note_without_an_id_gets_one_with_its_first_change(tmp_path: Path) -> 
     text = note.read_bytes().decode()
     assert text.startswith("---\n# mine\nsource: x\nid: ")
     assert text.endswith(f"---\n{OLD}\r\n")
-
-
-def test_a_refused_header_is_reported_and_left_alone(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    note = write_note(tmp_path, "odd.md", f"---\na: 1\na: 2\n---\n{OLD}\n")
-    model = ScriptedModel([metadata])
-    outcome = process_of(ports, model).run("odd.md", asked=True)
-    assert "line " in outcome.problems[0]
-    assert model.requests == []
-    assert note.read_text() == f"---\na: 1\na: 2\n---\n{OLD}\n"
 
 
 def test_no_model_is_asked_of_a_note_whose_properties_cannot_take_the_answer(
@@ -395,28 +335,6 @@ def test_a_text_with_a_merge_conflict_waits_until_it_is_resolved(
     os.utime(note, (1_600_000_000, 1_600_000_000))
     assert not process_of(ports, model).run("gate.md", asked=asked).pending
     assert model.requests
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_model_that_says_anything_breaks_nothing(tmp_path: Path, seed: int) -> None:
-    ports = open_vault(tmp_path)
-    bodies = {}
-    for number in range(8):
-        text = f"Note {number} on croissant dough, butter and lamination, variant {number}.\n"
-        path = add(ports, NewNote(text, title=f"Note {number}", tags=[f"mine{number}"]))
-        bodies[path] = text
-        process_of(ports, EchoSchemaModel(seed + number), trusted=bool(seed % 2)).run(
-            path, asked=True
-        )
-    for path, text in bodies.items():
-        raw = (tmp_path / path).read_bytes()
-        note = parse_note(path, raw, ports.names)
-        assert note.refused is None
-        assert note.body == text
-        assert f"mine{path[-4]}" in note.tags
-        assert len(note.keywords) <= 12 and len(note.tags) <= 12 and "\n" not in note.context
-        for link in note.links:
-            assert note_named(ports.index, link).path in bodies
 
 
 def test_what_a_copy_with_the_same_id_holds_is_not_the_machines(tmp_path: Path) -> None:
