@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 NOTES_IN_A_COMMIT = 100
 # A larger run begins with what it will take.
 NOTES_WITHOUT_FORECAST = 20
-# Notes that a command names which it proposes.
-MOST_NAMED = 3
 
 
 def evolve(
@@ -102,18 +100,9 @@ def _agreed(
 
 def _say_what_is_left(session: Session, index: MemoryIndex) -> None:
     """What amem does not do unasked, though nothing is pending, and how to ask for it."""
-
-    from amem_cli.editing.history import taken_back
-
     # Such as the notes of an adopted folder.
     if unprocessed := len(index.queue.unprocessed()):
         session.output.notice(f"{plural(unprocessed, 'note')} never processed: amem evolve --all")
-    if back := taken_back(index):
-        named = joined([on_one_line(path) for path in back[:MOST_NAMED]])
-        more = f" … and {len(back) - MOST_NAMED} more" if len(back) > MOST_NAMED else ""
-        session.output.notice(
-            f"to have made again what you took back: amem evolve --again {named}{more}"
-        )
 
 
 def _evolve(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import NotFoundError
-from amem_cli.index.records import with_key
 from amem_cli.journal.events import REMOVING, Event
 from amem_cli.journal.provenance import undone_events
 
@@ -35,22 +34,6 @@ class HistoryEntry:
     because: str = ""
     undone_by: str = ""
     elsewhere: bool = False
-
-
-def taken_back(index: MemoryIndex) -> list[str]:
-    """Paths of notes of which a person undid what amem wrote, since amem last wrote anything."""
-    undos = index.events.undone_last()
-    undone = undone_events(undos)
-    paths: dict[str, None] = {}
-    for undo in undos:
-        causes = (each for each in index.events.find(undo.cause) if each.id == undo.cause)
-        if undo.id in undone or not any(each.by == "machine" for each in causes):
-            continue
-        # By its path, as a note loses its id with the first change.
-        own = undo.trigger in ("", undo.note, undo.path)
-        key = undo.path if own else undo.trigger
-        paths |= {note.path: None for note in with_key(index.notes.find(key), key)}
-    return list(paths)
 
 
 def history(index: MemoryIndex, note: str, *, limit: int) -> list[HistoryEntry]:

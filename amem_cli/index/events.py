@@ -176,12 +176,6 @@ class IndexEvents:
         condition = "WHERE record ->> '$.root' = ?1 AND event != ?1 ORDER BY event"
         return _events(self._file, condition, root)
 
-    def undone_last(self) -> list[Event]:
-        """The `undo` events since the newest `process` event, oldest first."""
-        newest = "SELECT coalesce(max(event), '') FROM events WHERE kind = 'process'"
-        condition = f"WHERE kind = 'undo' AND event > ({newest}) ORDER BY event"
-        return _events(self._file, condition)
-
     def paths_with_undo(self) -> set[str]:
         """Paths of the notes of which anything was ever undone, or put back by that."""
         sql = (
