@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from amem_cli.journal.events import Event
 from amem_cli.journal.provenance import Provenance, effective_events, provenance
-from amem_cli.language.words import is_unspaced, stem, words
+from amem_cli.language.words import is_unspaced, words
 from amem_cli.notes.note import METADATA_FIELDS, Note
 
 _SLOTS = 32
@@ -85,18 +85,11 @@ def outdated_fields(
     described = [each for each in effective_events(events) if each.kind == "construct"]
     # A value that came with another note's evolution was written for a text processed before.
     run = processed.get(described[-1].cause if described else next(iter(processed)))
-    if run is not None and len(run.sketch) == 2 * _SLOTS:
-        is_outdated = sketch_likeness(run.sketch, text_sketch(note.body)) < LEAST_LIKENESS
-    else:
-        is_outdated = _are_gone(owned.keywords.intersection(note.keywords), note)
+    # Journals of before have no sketch.
+    if run is None or len(run.sketch) != 2 * _SLOTS:
+        return []
+    is_outdated = sketch_likeness(run.sketch, text_sketch(note.body)) < LEAST_LIKENESS
     return machine_fields(note, owned) if is_outdated else []
-
-
-def _are_gone(keywords: Collection[str], note: Note) -> bool:
-    """Whether most of the keywords are no longer in the text: journals of before have no sketch."""
-    said = set(map(stem, words(f"{note.title}\n{note.body}")))
-    gone = [each for each in keywords if not said.issuperset(map(stem, words(each)))]
-    return 2 * len(gone) > len(keywords)
 
 
 def fallback_fields(note: Note, owned: Provenance, events: Sequence[Event]) -> list[str]:
