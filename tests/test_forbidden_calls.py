@@ -61,7 +61,6 @@ MAY_WRITE = {
     "vault/safe_write.py": "the one way in which bytes reach a note",
     "journal/change_store.py": "intents of changes under way, in .amem/intents",
     "models/encoder_build.py": "a prepared encoder, in the user's cache",
-    "models/encoder_export.py": "an exported encoder, in the user's cache",
     "models/common_part.py": "what an encoder's vectors have in common, in the user's cache",
     "models/onnx_file.py": "a graph and its weights in the place that the preparation names",
     "watch/watcher.py": "which machines watch a vault, in .amem/devices",

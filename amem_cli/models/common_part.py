@@ -78,15 +78,16 @@ class CommonPart:
         rows = np.vstack([self._mean, self._components]).astype("<f4")
         return {name: (folder / name).write_bytes(rows.tobytes())}
 
-    def taken_from(self, vectors: Vectors) -> Vectors:
-        """The unit vectors, of shape (count, n), without it, as unit vectors."""
-        rest = vectors - self._mean
-        rest -= (rest @ self._components.T) @ self._components
-        return _unit(rest)
+    def taken_from(self, vectors: Vectors, *, query: bool = False) -> Vectors:
+        """The unit vectors, of shape (count, n), without it, as unit vectors.
 
-    def taken_from_queries(self, vectors: Vectors) -> Vectors:
-        """The unit vectors of queries without a part of the mean, as unit vectors."""
-        return _unit(vectors - _QUERY_SHARE * self._mean)
+        Without components only those of queries lose something, a part of the mean.
+        """
+        if self.is_large:
+            rest = vectors - self._mean
+            rest -= (rest @ self._components.T) @ self._components
+            return _unit(rest)
+        return _unit(vectors - _QUERY_SHARE * self._mean) if query else vectors
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -1,4 +1,4 @@
-"""Runs encoders: as exported graphs without torch, or else by their own library."""
+"""Runs encoders: as graphs without torch, or else by their own library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,22 +44,20 @@ _FEW_TEXTS = 4
 _PROBE_DISTANCE = 0.0447
 _NORM_TOLERANCE = 1e-3
 _LEAST_LENGTH = 1e-12
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # What exporters call the vectors of the tokens.
 TOKEN_VECTORS = ("last_hidden_state", "token_embeddings")
 
 
-class _ExportedEncoder(ABC):
-    """What both ways to run the encoder in an export's folder share; raises `BrokenExport`."""
+class _PreparedFolder(ABC):
+    """What both ways to run the encoder of a prepared folder share; raises `BrokenExport`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._manifest = manifest = read_manifest(folder)
         self.model_id = manifest.model_id
         self.dimension, self.max_tokens = manifest.dimension, manifest.max_tokens
-        self._common: CommonPart | None = None
         self.is_spread = COMMON_FILE in manifest.sizes
-        self._has_mean = MEAN_FILE in manifest.sizes
+        self._common: CommonPart | None = None
 
     def encode(
         self,
@@ -71,8 +68,7 @@ class _ExportedEncoder(ABC):
     ) -> Vectors:
         """Encode texts, as the port says; `progress` receives how many more texts are done."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        if self._common is None and (self.is_spread or (query and self._has_mean)):
-            self._common = self._read_common_part()
+        common = self._common_part()
         prompt = self._manifest.prompt(query=query)
         # Texts of one length waste nothing on padding, and characters tell the length well enough
         # to choose what goes into one window.
@@ -81,24 +77,21 @@ class _ExportedEncoder(ABC):
             places = order[start : start + _WINDOW_TEXTS]
             window = [clean_text(texts[place]) for place in places]
             for batch, rows in self._batches(window, prompt, many=len(texts) > _FEW_TEXTS):
-                if self._common is not None and self.is_spread:
-                    rows = self._common.taken_from(rows)
-                elif self._common is not None and query:
-                    rows = self._common.taken_from_queries(rows)
+                if common is not None:
+                    rows = common.taken_from(rows, query=query)
                 vectors[[places[position] for position in batch]] = rows
                 if progress is not None:
                     progress(len(batch))
         return vectors
 
-    def _read_common_part(self) -> CommonPart:
-        try:
-            name = COMMON_FILE if self.is_spread else MEAN_FILE
-            return CommonPart.read(self._folder / name, self.dimension)
-        except (OSError, ValueError) as error:
-            raise BrokenExport(
-                f"the prepared model in {self._folder} cannot be loaded: {first_line(error)}",
-                hint="Delete that folder; it is made again.",
-            ) from error
+    def _common_part(self) -> CommonPart | None:
+        name = next((each for each in (COMMON_FILE, MEAN_FILE) if each in self._manifest.sizes), "")
+        if self._common is None and name:
+            try:
+                self._common = CommonPart.read(self._folder / name, self.dimension)
+            except (OSError, ValueError) as error:
+                raise _broken(self._folder, f"cannot be loaded: {first_line(error)}") from error
+        return self._common
 
     def load(self) -> object:
         """Load what the first `encode` would load, if that is a matter of a moment."""
@@ -111,27 +104,23 @@ class _ExportedEncoder(ABC):
         """Positions in the window with their vectors, batch by batch."""
 
 
-class OnnxEncoder(_ExportedEncoder):
-    """The encoder port over an exported graph: little memory, a fast start.
+def _broken(folder: Path, fault: str) -> BrokenExport:
+    return BrokenExport(
+        f"the prepared model in {folder} {fault}", hint="Delete that folder; it is made again."
+    )
 
-    Args:
-        threads: batches encoded at the same time; by default one for each core.
-        open_session: loads the graph of a file, instead of `open_graph`: an object whose `run`
-            takes None and the inputs by name, and returns the outputs.
+
+class OnnxEncoder(_PreparedFolder):
+    """The encoder port over a graph: little memory, a fast start.
+
+    `threads`: batches encoded at the same time; by default one for each core.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        threads: int | None = None,
-        open_session: Callable[[Path], Any] | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         super().__init__(folder)
         cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
         self._threads = threads or len(cores) or os.cpu_count() or 1
-        self._open_session = open_session
-        self._graph: ExportedGraph | None = None
+        self._graph: EncoderGraph | None = None
         self._for_many = False
         self._loading = Lock()
 
@@ -161,30 +150,22 @@ class OnnxEncoder(_ExportedEncoder):
         finally:
             workers.shutdown(cancel_futures=True)
 
-    def load(self, *, many: bool = False) -> ExportedGraph:
+    def load(self, *, many: bool = False) -> EncoderGraph:
         """Load what `encode` needs for few or for many texts; raises `BrokenExport`."""
         with self._loading:
             if self._graph is None or (many and not self._for_many):
-                open_session = self._open_session or partial(open_graph, at_once=not many)
-                self._graph = ExportedGraph(self._folder, self._manifest, open_session)
-                self._for_many = many or self._open_session is not None
+                self._graph = EncoderGraph(self._folder, self._manifest, at_once=not many)
+                self._for_many = many
             return self._graph
 
 
-class ExportedGraph:
-    """A loaded export with its tokenizer, for many threads; raises `BrokenExport` for bad files.
+class EncoderGraph:
+    """A loaded graph with its tokenizer, for many threads; raises `BrokenExport` for bad files.
 
-    `expecting`: the manifest says what the probe must give.
+    `at_once`: see `open_graph`.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        manifest: Manifest,
-        open_session: Callable[[Path], Any],
-        *,
-        expecting: bool = True,
-    ) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, *, at_once: bool = False) -> None:
         from tokenizers import Tokenizer
 
         self._manifest = manifest
@@ -193,29 +174,24 @@ class ExportedGraph:
             self.tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
             self.tokenizer.enable_truncation(manifest.max_tokens)
             self.tokenizer.no_padding()
-            self._session = open_session(folder / GRAPH_FILE)
-            self._outputs = None
-            if manifest.pooling:
-                names = [each.name for each in self._session.get_outputs()]
-                self._outputs = [next((each for each in TOKEN_VECTORS if each in names), names[0])]
+            self._session = open_graph(folder / GRAPH_FILE, at_once=at_once)
+            self._inputs = {each.name for each in self._session.get_inputs()}
+            names = [each.name for each in self._session.get_outputs()]
+            self._output = next((each for each in TOKEN_VECTORS if each in names), names[0])
             given = self.probed()
             # A damaged weight or a runtime that computes wrongly shows here, not in search results.
-            wanted = np.asarray(manifest.expected if expecting else given, np.float32)
+            wanted = np.asarray(manifest.expected or given, np.float32)
             distance = np.linalg.norm(given - wanted)
             fault = "" if distance < _PROBE_DISTANCE else "gives wrong numbers"
         except Exception as error:
             fault = f"cannot be loaded: {first_line(error)}"
         if fault:
-            raise BrokenExport(
-                f"the prepared model in {folder} {fault}",
-                hint="Delete that folder; it is made again.",
-            )
+            raise _broken(folder, fault)
 
     def probed(self) -> Vectors:
         """What the graph gives for the manifest's probe."""
-        (probe,) = self.tokens(self._manifest.probe)
-        (given,) = self.run([probe])
-        return np.asarray(given, np.float32)
+        (vector,) = self.run(self.tokens(self._manifest.probe))
+        return np.asarray(vector, np.float32)
 
     def tokens(self, texts: list[str]) -> list[list[int]]:
         """Token ids of each text, cut at what the model reads."""
@@ -232,27 +208,24 @@ class ExportedGraph:
         return float(len(ids) - ids.count(unknown)) / len(ids)
 
     def run(self, batch: list[list[int]]) -> Vectors:
-        """The graph's output for a batch of token ids, of shape (batch, ...)."""
+        """Unit vectors of a batch of token ids, of shape (batch, n)."""
         # A tokenizer without special tokens gives none for an empty text.
         ids = np.full((len(batch), max(1, *map(len, batch), 1)), self._manifest.pad_id, np.int64)
         mask = np.zeros_like(ids)
         for row, tokens in enumerate(batch):
             ids[row, : len(tokens)] = tokens
             mask[row, : max(1, len(tokens))] = 1
-        feeds = {"input_ids": ids, "attention_mask": mask}
-        if self._manifest.with_types:
-            feeds["token_type_ids"] = np.zeros_like(ids)
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        feeds = {name: given[name] for name in self._inputs}
         try:
-            given = np.asarray(self._session.run(self._outputs, feeds)[0], dtype=np.float32)
+            output = self._session.run([self._output], feeds)[0]
         # The runtime has no exception class of its own that is part of its interface.
         except Exception as error:
             raise EncoderError(f"the model failed: {first_line(error)}") from error
-        pooling = self._manifest.pooling
-        if not pooling:
-            return given
+        tokens_vectors = np.asarray(output, dtype=np.float32)
         # The sum points where the mean does, and its length is made one anyway.
-        sums = np.einsum("bt,btn->bn", mask.astype(np.float32), given)
-        pooled = given[:, 0] if pooling == "cls" else sums
+        sums = np.einsum("bt,btn->bn", mask.astype(np.float32), tokens_vectors)
+        pooled = tokens_vectors[:, 0] if self._manifest.pooling == "cls" else sums
         lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
         unit: Vectors = pooled / np.maximum(lengths, _LEAST_LENGTH)
         return unit
@@ -261,7 +234,7 @@ class ExportedGraph:
         return text.lower() if self._manifest.lowercase else text
 
 
-class SentenceTransformersEncoder(_ExportedEncoder):
+class SentenceTransformersEncoder(_PreparedFolder):
     """The encoder port over the model's own files and library, for a model that is no graph."""
 
     def __init__(self, folder: Path) -> None:
@@ -292,27 +265,20 @@ class SentenceTransformersEncoder(_ExportedEncoder):
             yield places, _checked_vectors(vectors, (len(texts), self.dimension))
 
 
-def load_model(folder: Path, *, exportable: bool = False) -> Any:
-    """A model by its own library, from safetensors, that runs no code of the model's own.
-
-    `exportable`: on the processor, with attention in plain operations.
-    """
+def load_model(folder: Path) -> Any:
+    """A model by its own library, from safetensors, that runs no code of the model's own."""
     check_encoder_folder(folder)
     import sentence_transformers
 
     # The function has no types.
     messages: Any = import_module("transformers.utils.logging")
     messages.disable_progress_bar()
-    options: dict[str, Any] = {"use_safetensors": True}
-    if exportable:
-        options["attn_implementation"] = "eager"
     try:
         model = sentence_transformers.SentenceTransformer(
             str(folder),
-            device="cpu" if exportable else None,
             trust_remote_code=False,
             local_files_only=True,
-            model_kwargs=options,
+            model_kwargs={"use_safetensors": True},
         )
     # What a model's files can be wrong in shows as errors of every kind.
     except Exception as error:

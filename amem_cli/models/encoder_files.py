@@ -1,4 +1,4 @@
-"""The files of encoders: the models' own, and what was exported from them.
+"""The files of encoders: the models' own, and what was prepared from them.
 
 A model's own files may come from anywhere: they are checked before a library loads them. Everything
 here works without torch, onnxruntime or numpy.
@@ -48,11 +48,8 @@ GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
-# Format 1 was of other models, 2 that of encoders, 3 that without the mean of vectors,
-# 4 that of graphs which give the vectors of texts.
+# A preparation of another format is made again.
 _FORMAT = 5
-_PACKAGES = "amem-cli onnxruntime sentence-transformers tokenizers torch transformers"
-_FIELD_TYPES = {"int": int, "str": str, "bool": bool, "dict": dict, "list": list}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -61,7 +58,7 @@ class EncoderMissing(EncoderError):
 
 
 class BrokenExport(EncoderError):
-    """An export's files are damaged or give wrong numbers; exporting the model again helps."""
+    """Prepared files are damaged or give wrong numbers; preparing the model again helps."""
 
 
 def short_name(model: str) -> str:
@@ -295,26 +292,21 @@ def first_line(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What is known of an export: `manifest.json` beside its graph.
+    """What is known of a prepared encoder: `manifest.json` beside its graph.
 
     Attributes:
-        stamp: random, new with each export.
-        model: the name or folder that was exported.
+        stamp: random, new with each preparation.
+        model: the name or folder that was prepared.
         fingerprint, source: content hash and folder of the model's own files.
-        reason: why the model could not be exported; empty if it was.
-        dimension: numbers that it gives: the length of a vector, or 1 for a score.
+        reason: why there is no graph, so that the model's own library runs it; else empty.
+        dimension: the length of a vector.
         max_tokens: tokens that the model reads; the rest is cut.
         pad_id: token that fills up the shorter texts of a batch.
         lowercase: whether texts are lowercased before they are cut into tokens.
-        with_types: whether the graph also reads of which of two texts a token is.
-        pooling: `mean` or `cls`: how a text's vector comes from those of its tokens, which the
-            graph gives; empty if the graph gives it.
+        pooling: `mean` or `cls`: how a text's vector comes from those of its tokens.
         document_prompt, query_prompt: put before every text of that kind.
-        probe: a text with its prompt, or a question and a text.
-        expected: what the original library gives for the probe.
+        probe, expected: a text with its prompt, and the vector that the graph gives for it.
         sizes: bytes of each file beside the manifest.
-        versions: of amem and the libraries that exported it; empty if they failed by a fault of
-            their own, which says nothing of the model.
     """
 
     stamp: str
@@ -324,26 +316,14 @@ class Manifest:
     reason: str = ""
     dimension: int
     max_tokens: int
-    pad_id: int
+    pad_id: int = 0
     lowercase: bool = False
-    with_types: bool = False
-    pooling: str = ""
+    pooling: str = "mean"
     document_prompt: str = ""
     query_prompt: str = ""
-    probe: list[str]
-    expected: list[float]
+    probe: list[str] = field(default_factory=list)
+    expected: list[float] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_runnable(self) -> bool:
-        """False if the files that the model is run from are gone."""
-        return not self.reason or Path(self.source).is_dir()
-
-    @property
-    def is_current(self) -> bool:
-        """False if the model has to be exported, or should be tried again with other versions."""
-        return not self.reason or (self.is_runnable and self.versions == present_versions())
 
     @property
     def model_id(self) -> str:
@@ -356,7 +336,7 @@ class Manifest:
 
 
 def folder_prefix(model: str) -> str:
-    """The beginning of the names of the folders of a model's exports."""
+    """The beginning of the names of the folders of a prepared model."""
     return _UNSAFE.sub("_", Path(model).name)[:60]
 
 
@@ -365,19 +345,8 @@ def model_id(model: str, fingerprint: str) -> str:
     return f"{Path(model).name}@{fingerprint[:16]}"
 
 
-def present_versions() -> dict[str, str]:
-    """Versions of amem and of the libraries that export a model, those that are installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    versions = {}
-    for package in _PACKAGES.split():
-        with suppress(PackageNotFoundError):
-            versions[package] = version(package)
-    return versions
-
-
 def new_manifest(model: str, source: Path, **facts: Any) -> Manifest:
-    """The manifest of a new export; `facts` are its other fields.
+    """The manifest of a new preparation; `facts` are its other fields.
 
     Raises:
         EncoderError: a file of the model cannot be read.
@@ -387,53 +356,39 @@ def new_manifest(model: str, source: Path, **facts: Any) -> Manifest:
         model=model,
         fingerprint=model_fingerprint(source),
         source=str(source),
-        versions=present_versions(),
         **facts,
     )
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of an export whose files are whole; else raises `BrokenExport`."""
+    """The manifest of an encoder that can be run; else raises `BrokenExport`."""
     try:
         data = json.loads((folder / _MANIFEST_FILE).read_text(encoding="utf-8"))
-        manifest = Manifest(**_checked_fields(_upgraded(data)))
+        if data["format"] != _FORMAT:
+            raise ValueError("not of this format")
+        names = {one.name for one in fields(Manifest)}
+        manifest = Manifest(**{name: data[name] for name in names & data.keys()})
         sizes = {name: (folder / name).stat().st_size for name in manifest.sizes}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BrokenExport(f"the prepared model in {folder} cannot be read: {error}") from error
-    if sizes != manifest.sizes:
-        raise BrokenExport(f"the prepared model in {folder} is damaged")
+    # Graphs of earlier versions may give the vectors of texts, which have no pooling.
+    if sizes != manifest.sizes or not manifest.pooling:
+        raise BrokenExport(f"the prepared model in {folder} is damaged or of an earlier version")
+    if manifest.reason and not Path(manifest.source).is_dir():
+        raise BrokenExport(f"the files of the model prepared in {folder} are gone")
     return manifest
 
 
 def current_manifest(folder: Path) -> Manifest | None:
-    """The manifest of an export, or None if the model has to be exported."""
+    """The manifest of a prepared encoder, or None if it has to be prepared."""
     try:
-        manifest = read_manifest(folder)
+        return read_manifest(folder)
     except BrokenExport:
         return None
-    return manifest if manifest.is_current else None
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest, as the last file of an export; raises `OSError`."""
+    """Write the manifest, as the last file of a preparation; raises `OSError`."""
     data = {"format": _FORMAT, **asdict(manifest)}
     text = json.dumps(data, indent=1, ensure_ascii=False)
     (folder / _MANIFEST_FILE).write_text(text, encoding="utf-8")
-
-
-def _upgraded(data: Any) -> dict[str, Any]:
-    """A manifest in the format of today, from that or from one of the two before."""
-    if not isinstance(data, dict) or data.get("format") not in (2, 4, _FORMAT):
-        raise ValueError("not of this format")
-    if data["format"] == 2:
-        probe = {"probe": [data["probe_text"]], "expected": data["probe_vector"]}
-        return {**data, **probe, "pooling": ""}
-    return data
-
-
-def _checked_fields(data: dict[str, Any]) -> dict[str, Any]:
-    kinds = {one.name: _FIELD_TYPES[str(one.type).partition("[")[0]] for one in fields(Manifest)}
-    for name in kinds.keys() & data.keys():
-        if not isinstance(data[name], kinds[name]):
-            raise ValueError(f"{name} is not of its type")
-    return {name: data[name] for name in kinds if name in data}

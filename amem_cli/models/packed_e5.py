@@ -46,7 +46,7 @@ class DamagedWeights(EncoderError):
 
 
 def build_packed(source: Path, folder: Path) -> Manifest:
-    """Write graph, weights and tokenizer; returns a manifest without a probe and sizes.
+    """Write graph, weights and tokenizer; returns a manifest without a probe.
 
     Raises:
         DamagedWeights: `source`, the package's folder, holds another file, or a part of it.
@@ -62,9 +62,6 @@ def build_packed(source: Path, folder: Path) -> Manifest:
         pad_id=_PAD,
         document_prompt="passage: ",
         query_prompt="query: ",
-        pooling="mean",
-        probe=[],
-        expected=[],
     )
 
 

@@ -1,6 +1,6 @@
-"""Encoders by name: each is exported when it is first needed, and run from there.
+"""Encoders by name: each is prepared when it is first needed, and run from there.
 
-Torch is never imported into this process, except for an encoder that cannot be exported.
+Torch is never imported into this process, except for an encoder of which there is no graph.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     Notify = Callable[[str], None] | None
     Library = OnnxEncoder | SentenceTransformersEncoder
 
-_EXPORTER = "amem_cli.models.encoder_export"
+_BUILDER = "amem_cli.models.encoder_build"
 # A large model over a slow line takes its time; a hanging one must still end.
-_EXPORT_SECONDS = 3600
+_PREPARATION_SECONDS = 3600
 # Tags, and the passages of a note in process, are encoded again and again.
 _LATEST = 512
 # A program that stays open asks with every search; each try takes seconds.
@@ -69,7 +69,7 @@ def open_chosen_encoder(
 
 
 def encoder_cache(environment: Mapping[str, str]) -> Path:
-    """The folder of exported encoders."""
+    """The folder of prepared encoders."""
     return user_cache_folder(environment) / "encoders"
 
 
@@ -95,9 +95,9 @@ class PreparedEncoder:
     """The encoder port over a model's name or folder; a folder must be there and safe to load.
 
     Args:
-        cache: folder of exports, made if missing.
+        cache: folder of prepared encoders, made if missing.
         notify: receives a few words when something slow begins.
-        preparation: a replacement for `export_apart`.
+        preparation: called instead of `prepare_apart`.
     """
 
     def __init__(
@@ -108,7 +108,18 @@ class PreparedEncoder:
         notify: Notify = None,
         preparation: Callable[..., None] | None = None,
     ) -> None:
-        self._export = _CachedExport(model, cache, notify, preparation)
+        bundled = bundled_encoder(model)
+        source = bundled or local_encoder(model)
+        self._fingerprint = model_fingerprint(source) if source else ""
+        self._model = str(source) if source and not bundled else short_name(model)
+        # A model whose content is known without the network is prepared again when that changes;
+        # a model of the hub stays the one that was fetched.
+        key = self._fingerprint or hashlib.sha256(self._model.encode()).hexdigest()
+        self._folder = cache / f"{folder_prefix(self._model)}-{key[:16]}"
+        self._notify = notify or (lambda _: None)
+        self._prepare = preparation or prepare_apart
+        self._failure: EncoderError | None = None
+        self._failed_at = 0.0
         self._encoder: Library | None = None
         self._opening = RLock()
         # Vectors by text, and whether it is a query; the latest at the end.
@@ -116,8 +127,8 @@ class PreparedEncoder:
 
     @property
     def model_id(self) -> str:
-        if self._export.fingerprint:
-            return model_id(self._export.model, self._export.fingerprint)
+        if self._fingerprint:
+            return model_id(self._model, self._fingerprint)
         return self._opened().model_id
 
     @property
@@ -170,21 +181,21 @@ class PreparedEncoder:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether it can be loaded at once, without an export before."""
-        return current_manifest(self._export.folder) is not None
+        """Whether it can be loaded at once, without a preparation before."""
+        return current_manifest(self._folder) is not None
 
     def load_ahead(self) -> Thread:
-        """Begin to load an existing export beside other work; `encode` reports what fails.
+        """Begin to load what is prepared beside other work; `encode` reports what fails.
 
         The thread imports: an exception that a signal raises beside it, or the interpreter's end,
         may leave it waiting for a lock without end.
         """
         # No daemon: a thread in native code must not outlive the interpreter.
-        loading = Thread(target=self._load_exported)
+        loading = Thread(target=self._load_prepared)
         loading.start()
         return loading
 
-    def _load_exported(self) -> None:
+    def _load_prepared(self) -> None:
         # Also what a damaged library raises; nobody would catch it here.
         with suppress(Exception):
             if self.is_prepared:
@@ -193,9 +204,27 @@ class PreparedEncoder:
     def _opened(self, *, instead_of: Library | None = None) -> Library:
         with self._opening:
             if self._encoder is None or self._encoder is instead_of:
-                manifest = self._export.manifest(again=instead_of is not None)
-                self._encoder = _open(self._export.folder, manifest)
+                manifest = current_manifest(self._folder)
+                if manifest is None or instead_of is not None:
+                    manifest = self._prepared_anew(manifest)
+                self._encoder = _open(self._folder, manifest)
             return self._encoder
+
+    def _prepared_anew(self, broken: Manifest | None) -> Manifest:
+        if self._failure and time.monotonic() - self._failed_at < _RETRY_SECONDS:
+            raise EncoderError(self._failure.message, hint=self._failure.hint)
+        self._notify("preparing the encoder (once)")
+        try:
+            self._prepare(self._model, self._folder, broken=broken.stamp if broken else "")
+        except EncoderError as error:
+            self._failure, self._failed_at = error, time.monotonic()
+            raise
+        made = read_manifest(self._folder)
+        if made.reason:
+            self._notify(
+                f"! {made.model} is run by sentence-transformers, which takes longer: {made.reason}"
+            )
+        return made
 
 
 def _open(folder: Path, manifest: Manifest) -> Library:
@@ -205,54 +234,8 @@ def _open(folder: Path, manifest: Manifest) -> Library:
     return SentenceTransformersEncoder(folder) if manifest.reason else OnnxEncoder(folder)
 
 
-class _CachedExport:
-    """The place of one model's export in the cache."""
-
-    def __init__(
-        self,
-        model: str,
-        cache: Path,
-        notify: Notify,
-        preparation: Callable[..., None] | None,
-    ) -> None:
-        bundled = bundled_encoder(model)
-        source = bundled or local_encoder(model)
-        self.fingerprint = model_fingerprint(source) if source else ""
-        self.model = str(source) if source and not bundled else short_name(model)
-        # A model whose content is known without the network is exported again when that changes;
-        # a model of the hub stays the one that was fetched.
-        key = self.fingerprint or hashlib.sha256(self.model.encode()).hexdigest()
-        self.folder = cache / f"{folder_prefix(self.model)}-{key[:16]}"
-        self._notify = notify
-        self._preparation = preparation or export_apart
-        self._failure: EncoderError | None = None
-        self._failed_at = 0.0
-
-    def manifest(self, *, again: bool = False) -> Manifest:
-        """The manifest of the export, made if there is none, or `again` if that proved broken."""
-        current = current_manifest(self.folder)
-        if current and not again:
-            return current
-        if self._failure and time.monotonic() - self._failed_at < _RETRY_SECONDS:
-            raise EncoderError(self._failure.message, hint=self._failure.hint)
-        notify = self._notify or (lambda _: None)
-        notify("preparing the encoder (once)")
-        try:
-            self._preparation(self.model, self.folder, broken=current.stamp if current else "")
-        except EncoderError as error:
-            self._failure, self._failed_at = error, time.monotonic()
-            raise
-        made = read_manifest(self.folder)
-        if not made.is_current:
-            notify(
-                f"! {made.model} could not be exported ({made.reason}); its own library runs it,"
-                " which takes longer, and the export is tried again"
-            )
-        return made
-
-
-def export_apart(model: str, folder: Path, *, broken: str = "") -> None:
-    """Export a model in a process that gives its memory back; see `encoder_export.main`."""
+def prepare_apart(model: str, folder: Path, *, broken: str = "") -> None:
+    """Prepare a model in a process that gives its memory back; see `encoder_build.main`."""
     environment = dict(os.environ)
     if local_encoder(model):
         # A folder's own files say all; nothing of them is looked up on the hub.
@@ -260,13 +243,13 @@ def export_apart(model: str, folder: Path, *, broken: str = "") -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
-            [sys.executable, "-m", _EXPORTER, model, str(folder.resolve()), broken],
+            [sys.executable, "-m", _BUILDER, model, str(folder.resolve()), broken],
             # Python looks for modules in the folder it starts in; a vault must not be that.
             cwd=folder.parent,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_EXPORT_SECONDS,
+            timeout=_PREPARATION_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""A prepared encoder with a graph of four steps: the mean of its words' random vectors."""
+"""A prepared encoder with a graph of one step: the mean of its words' random vectors."""
 
 from __future__ import annotations
 
@@ -87,25 +87,12 @@ def describe(*, query_prompt: str = "", max_tokens: int = 12) -> Manifest:
 
 
 def write_graph(path: Path, weights: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> None:
-    """Write the graph: look up, mask, sum, scale."""
-    nodes = [
-        helper.make_node("Gather", ["weights", "input_ids"], ["words"]),
-        helper.make_node("Cast", ["attention_mask"], ["kept"], to=TensorProto.FLOAT),
-        helper.make_node("Unsqueeze", ["kept", "last"], ["column"]),
-        helper.make_node("Mul", ["words", "column"], ["masked"]),
-        helper.make_node("ReduceSum", ["masked", "middle"], ["sum"], keepdims=0),
-        helper.make_node("LpNormalization", ["sum"], ["vectors"], axis=-1, p=2),
-    ]
-    inputs = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
-        for name in ("input_ids", "attention_mask")
-    ]
-    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", DIMENSION])]
-    constants = [
-        numpy_helper.from_array(weights, "weights"),
-        numpy_helper.from_array(np.array([2]), "last"),
-        numpy_helper.from_array(np.array([1]), "middle"),
-    ]
-    graph = helper.make_graph(nodes, "tiny", inputs, outputs, constants)
+    """Write a graph that looks the words up."""
+    node = helper.make_node("Gather", ["weights", "input_ids"], ["vectors"])
+    places = ["batch", "tokens"]
+    tokens = helper.make_tensor_value_info("input_ids", TensorProto.INT64, places)
+    vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, [*places, DIMENSION])
+    constants = [numpy_helper.from_array(weights, "weights")]
+    graph = helper.make_graph([node], "tiny", [tokens], [vectors], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, str(path))

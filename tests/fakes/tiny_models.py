@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.models.common_part import COMMON_FILE, CommonPart
+from amem_cli.models.common_part import COMMON_FILE, MEAN_FILE, CommonPart
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors
@@ -138,14 +138,13 @@ def save_tiny_multilingual(
     return folder / "model"
 
 
-def as_prepared(folder: Path, vectors: Vectors) -> Vectors:
+def as_prepared(folder: Path, vectors: Vectors, *, query: bool = False) -> Vectors:
     """A library's vectors without the common part that the encoder in `folder` takes away.
 
     Models with random weights find all texts alike, or not, by chance.
     """
-    if not (folder / COMMON_FILE).exists():
-        return vectors
-    return CommonPart.read(folder / COMMON_FILE, vectors.shape[1]).taken_from(vectors)
+    name = COMMON_FILE if (folder / COMMON_FILE).exists() else MEAN_FILE
+    return CommonPart.read(folder / name, vectors.shape[1]).taken_from(vectors, query=query)
 
 
 def _trained_tokenizer() -> Any:

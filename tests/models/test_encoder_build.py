@@ -6,6 +6,9 @@ import base64
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +16,21 @@ import numpy as np
 import onnx
 import pytest
 
+from amem_cli.errors import EncoderError
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
-from amem_cli.models.encoder_build import build_encoder
-from amem_cli.models.encoder_config import NotReadable, read_encoder_config
-from amem_cli.models.encoder_export import prepare
+from amem_cli.models.encoder_build import build_encoder, main, prepare
+from amem_cli.models.encoder_config import NotReadable, chosen_prompts, read_encoder_config
 from amem_cli.models.encoder_files import (
     DEFAULT_ENCODER,
+    GRAPH_FILE,
     TOKENIZER_FILE,
     bundled_encoder,
     fetch_encoder,
     model_fingerprint,
+    read_manifest,
     write_manifest,
 )
+from amem_cli.models.prepared import PreparedEncoder
 from tests.fakes.hub_server import a_hub
 from tests.fakes.tiny_models import as_prepared, save_tiny_model, save_tiny_multilingual
 from tests.missing_packages import without_packages
@@ -147,10 +153,8 @@ def split_weights(graph: Path) -> None:
 @pytest.mark.parametrize(
     ("architecture", "pooling", "opset", "apart"),
     [
-        ("bert", "mean", 14, False),
         ("bert", "cls", 11, False),
         ("mpnet", "mean", 17, True),
-        ("distilbert", "cls", 14, False),
     ],
 )
 def test_the_graph_of_a_publisher_is_used_without_torch(
@@ -163,10 +167,8 @@ def test_the_graph_of_a_publisher_is_used_without_torch(
     publish_graph(model, types=architecture == "bert", opset=opset)
     if apart:
         split_weights(model / "onnx" / "model.onnx")
-    library = SentenceTransformersEncoder(described(tmp_path / "library", model))
-    # The common part is estimated from vectors, so that of another graph differs a little.
-    library.is_spread = False
-    expected = {query: library.encode(TEXTS, query=query) for query in (False, True)}
+    library = import_module("sentence_transformers").SentenceTransformer(str(model), device="cpu")
+    expected = {name: library.encode(TEXTS, prompt=prompt) for name, prompt in prompts.items()}
     (model / "model.safetensors").unlink()
     files = {
         path.relative_to(model).as_posix(): path.read_bytes()
@@ -179,23 +181,17 @@ def test_the_graph_of_a_publisher_is_used_without_torch(
         variables |= {"HF_HUB_DISABLE_XET": "1"}
         arguments = ["owner/tiny", str(tmp_path / "made"), ""]
         done = subprocess.run(
-            [sys.executable, "-m", "amem_cli.models.encoder_export", *arguments],
+            [sys.executable, "-m", "amem_cli.models.encoder_build", *arguments],
             env=without_packages(tmp_path, "torch", "sentence_transformers") | variables,
             capture_output=True,
             text=True,
         )
     assert done.returncode == 0, done.stdout + done.stderr
     encoder = OnnxEncoder(tmp_path / "made")
-    for query in (False, True):
-        vectors = encoder.encode(TEXTS, query=query)
-        wanted = as_prepared(tmp_path / "made", expected[query])
-        np.testing.assert_allclose(vectors, wanted, atol=1e-5)
-
-
-def described(folder: Path, model: Path) -> Path:
-    """A folder from which the model's own library runs it."""
-    prepare(str(model), folder)
-    return folder
+    for name, vectors in expected.items():
+        query = name == "query"
+        wanted = as_prepared(tmp_path / "made", vectors, query=query)
+        np.testing.assert_allclose(encoder.encode(TEXTS, query=query), wanted, atol=1e-5)
 
 
 @pytest.mark.models
@@ -216,22 +212,112 @@ def test_the_graph_of_a_publisher_decides_which_model_it_is(tmp_path: Path) -> N
 @pytest.mark.models
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("architecture", "change", "reason"),
+    ("change", "reason"),
     [
-        ("mpnet", {}, "its architecture is mpnet"),
-        ("bert", {"hidden_act": "relu"}, "its activation is relu"),
-        ("bert", {"position_embedding_type": "relative_key"}, "its positions are not absolute"),
-        ("bert", {"auto_map": {"AutoModel": "code.Model"}}, "code of its own"),
+        ({"hidden_act": "relu"}, "its activation is relu"),
+        ({"position_embedding_type": "relative_key"}, "its positions are not absolute"),
+        ({"auto_map": {"AutoModel": "code.Model"}}, "code of its own"),
     ],
 )
-def test_what_cannot_be_built_is_left_to_its_library(
-    tmp_path: Path, architecture: str, change: dict[str, Any], reason: str
-) -> None:
-    model = save_tiny_multilingual(tmp_path / "tiny", architecture)
+def test_what_cannot_be_built_is_said(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    model = save_tiny_multilingual(tmp_path / "tiny", "bert")
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(NotReadable, match=reason):
         built(model, tmp_path / "made")
+
+
+@pytest.mark.models
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["mpnet", "max", "dense", "without prompt"])
+def test_what_cannot_be_built_is_run_by_its_library(tmp_path: Path, kind: str) -> None:
+    prompts = {"query": "query: ", "passage": "passage: "}
+    if kind == "mpnet":
+        model = save_tiny_multilingual(tmp_path / "tiny", kind, prompts=prompts)
+    else:
+        model = save_tiny_model(
+            tmp_path / "tiny",
+            pooling="max" if kind == "max" else "mean",
+            dense=kind == "dense",
+            include_prompt=kind != "without prompt",
+            prompts=prompts,
+        )
+    said: list[str] = []
+    for _ in range(2):
+        encoder = PreparedEncoder(str(model), cache=tmp_path / "c", notify=said.append)
+        assert encoder.dimension == (12 if kind == "dense" else 32)
+        (folder,) = (path for path in (tmp_path / "c").iterdir() if path.is_dir())
+        assert not (folder / GRAPH_FILE).exists()
+        library = import_module("sentence_transformers").SentenceTransformer(str(model))
+        for name, prompt in prompts.items():
+            query = name == "query"
+            expected = library.encode(TEXTS, prompt=prompt, normalize_embeddings=True)
+            wanted = as_prepared(folder, expected, query=query)
+            np.testing.assert_allclose(encoder.encode(TEXTS, query=query), wanted, atol=1e-5)
+    assert len(said) == 2
+    assert "run by sentence-transformers, which takes longer: " in said[1]
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_a_model_for_very_long_texts_reads_a_passage_of_them(tmp_path: Path) -> None:
+    model = save_tiny_multilingual(
+        tmp_path / "tiny", "xlm-roberta", pooling="cls", positions=8194, max_tokens=8192
+    )
+    encoder = built(model, tmp_path / "made")
+    assert encoder.max_tokens == 1024
+    full = "面" * 1022
+    first, second = encoder.encode([full, full + "包" * 500])
+    np.testing.assert_allclose(first, second, atol=1e-5)
+
+
+@pytest.mark.models
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("sentencepiece") is not None, reason="sentencepiece is installed")
+def test_the_package_that_a_bare_sentencepiece_tokenizer_needs_is_named(tmp_path: Path) -> None:
+    model = save_tiny_multilingual(tmp_path / "tiny", "xlm-roberta")
+    (model / "tokenizer.json").rename(model / "sentencepiece.bpe.model")
+    (model / "tokenizer_config.json").write_text('{"tokenizer_class": "XLMRobertaTokenizer"}')
+    with pytest.raises(EncoderError, match="cannot be loaded") as caught:
+        prepare(str(model), tmp_path / "prepared")
+    assert "pip install sentencepiece" in caught.value.hint
+    assert not (tmp_path / "prepared").exists()
+
+
+@pytest.mark.parametrize("name", ["intfloat/multilingual-e5-small", "/x/e5-base-v2", "e5like"])
+def test_models_that_need_prompts_and_do_not_say_so_get_them(name: str) -> None:
+    asked = ("passage: ", "query: ") if name != "e5like" else ("", "")
+    assert chosen_prompts(name, {"query": ""}, "") == asked
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_two_at_once_prepare_one(tmp_path: Path) -> None:
+    model = save_tiny_model(tmp_path / "tiny")
+    folder = tmp_path / "cache" / "tiny"
+    folder.parent.mkdir()
+    (folder.parent / ".tiny.left").mkdir()
+
+    def one(_: int) -> str:
+        prepare(str(model), folder)
+        return read_manifest(folder).stamp
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(one, range(2))
+    assert first == second
+    assert {path.name for path in folder.parent.iterdir()} - {"tiny.lock"} == {"tiny"}
+    prepare(str(model), folder, broken=first)
+    assert read_manifest(folder).stamp != first
+
+
+def test_the_process_answers_failures_in_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main([str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""])
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert status == 3
+    assert "there is no encoder" in said["error"]
+    assert said["hint"]
 
 
 def test_a_tokenizer_whose_files_disagree_is_left_to_its_library(tmp_path: Path) -> None:

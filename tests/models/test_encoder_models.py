@@ -208,7 +208,7 @@ import amem_cli.models.encoder_files
 assert not {{"numpy", "onnxruntime", "tokenizers", "huggingface_hub"}} & sys.modules.keys()
 import amem_cli.models.prepared
 assert not {{"numpy", "onnxruntime", "tokenizers", "huggingface_hub"}} & sys.modules.keys()
-import amem_cli.models.encoder_export
+import amem_cli.models.encoder_build
 from amem_cli.models.encoder import OnnxEncoder
 from pathlib import Path
 assert "onnxruntime" not in sys.modules

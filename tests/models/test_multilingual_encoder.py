@@ -15,8 +15,7 @@ import pytest
 
 from amem_cli.models.common_part import CommonPart
 from amem_cli.models.encoder import OnnxEncoder
-from amem_cli.models.encoder_build import build_encoder
-from amem_cli.models.encoder_export import prepare
+from amem_cli.models.encoder_build import build_encoder, prepare
 from amem_cli.models.encoder_files import (
     MULTILINGUAL,
     PACKED_FILE,
@@ -176,7 +175,7 @@ def test_encoders_that_tell_texts_apart_stay_as_they_are() -> None:
 def test_a_query_loses_a_part_of_the_mean_and_stays_a_unit_vector() -> None:
     mean = np.array([0.3, 0.0, 0.0], np.float32)
     query = np.array([[0.6, 0.8, 0.0]], np.float32)
-    (asked,) = CommonPart(mean, query[:0]).taken_from_queries(query)
+    (asked,) = CommonPart(mean, query[:0]).taken_from(query, query=True)
     assert np.linalg.norm(asked) == pytest.approx(1)
     assert 0 < asked[0] < 0.6 and asked[1] > 0.8
 
@@ -187,8 +186,8 @@ def test_vectors_stay_unit_vectors_without_what_they_have_in_common() -> None:
     vectors = (random.normal(size=(200, 32)) + shared).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     mean = vectors.mean(axis=0)
-    spread = CommonPart(mean, np.zeros((0, 32), np.float32)).taken_from(vectors)
+    spread = CommonPart(mean, np.eye(1, 32, dtype=np.float32)).taken_from(vectors)
     np.testing.assert_allclose(np.linalg.norm(spread, axis=1), 1, atol=1e-5)
     assert np.linalg.norm(spread.mean(axis=0)) < 0.2 < np.linalg.norm(mean)
     # A text that is all common part has a vector, too.
-    assert np.isfinite(CommonPart(mean, vectors[:0]).taken_from(mean[None])).all()
+    assert np.isfinite(CommonPart(mean, vectors[:1]).taken_from(mean[None])).all()
