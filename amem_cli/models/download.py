@@ -11,18 +11,17 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
+from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
 from amem_cli.models.gguf import MAGIC
 from amem_cli.models.http import HttpFault, check_fetchable, host_of, is_loopback, seconds_to_wait
 from amem_cli.settings import read_state
 
 if TYPE_CHECKING:
-    import anyio
     import httpx
 
 Progress = Callable[[int, int], None]
@@ -30,32 +29,15 @@ Progress = Callable[[int, int], None]
 MOST_BYTES = 200 * 10**9
 SPARE_BYTES = 256 * 2**20
 REDIRECTS = 5
+# A server may be silent for so long.
+SILENCE_SECONDS = 30.0
+# Attempts in a row that bring less than this end a download.
+ATTEMPTS = 4
+LEAST_BYTES = 64 * 1024
+# The pause before the second attempt, doubled with each further one, and the longest of all.
+PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 120.0
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long to wait for a server.
-
-    Attributes:
-        silence_seconds: for the next bytes.
-        slow_seconds, slow_bytes: so many bytes must arrive in so many seconds.
-        total_seconds: for the whole file.
-        attempts: in a row that bring fewer than `slow_bytes`.
-        wait_seconds: the longest pause that a server may ask for.
-        pause_seconds: before the second attempt; doubled with each further one.
-    """
-
-    silence_seconds: float = 30.0
-    slow_seconds: float = 60.0
-    slow_bytes: int = 64 * 1024
-    total_seconds: float = 24 * 3600.0
-    attempts: int = 4
-    wait_seconds: float = 120.0
-    pause_seconds: float = 1.0
-
-
-USUAL_PATIENCE = Patience()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +49,23 @@ class DownloadRequest:
     size: int = 0
 
 
-def download(request: DownloadRequest, part: Path, progress: Progress, patience: Patience) -> None:
+def download(request: DownloadRequest, part: Path, progress: Progress) -> None:
     """Fetch a file into a part file, or what is missing of it.
 
-    After a `ModelError` what has come is kept. `SettingsError`: access is denied, or the disk is
-    full. `NotFoundError`: there is no such file. `UsageError`: the address is not encrypted.
+    After a `ModelError` what has come is kept. `SettingsError`: access is denied, or the disk has
+    no room. `NotFoundError`: there is no such file. `UsageError`: the address is not encrypted.
     """
-    import anyio
-
     check_fetchable(request.url)
-    until = time.monotonic() + patience.total_seconds
     failures = 0
     while True:
         before = _size_of(part)
         try:
-            anyio.run(_Transfer(request, part, progress, patience, until).run)
+            _attempt(request, part, progress)
             return
         except HttpFault as cut:
-            progressed = _size_of(part) - before >= patience.slow_bytes
-            failures = 1 if progressed else failures + 1
-            wait = max(cut.wait, patience.pause_seconds * 2.0 ** (failures - 1))
-            late = time.monotonic() + wait >= until
-            if failures >= patience.attempts or wait > patience.wait_seconds or late:
+            failures = 1 if _size_of(part) - before >= LEAST_BYTES else failures + 1
+            wait = max(cut.wait, PAUSE_SECONDS * 2.0 ** (failures - 1))
+            if failures >= ATTEMPTS or wait > LONGEST_PAUSE_SECONDS:
                 hint = "Is the address right, and this machine online?"
                 if _size_of(part):
                     hint = "What has come is kept: the same command goes on from there."
@@ -114,145 +91,102 @@ def check_room(folder: Path, needed: int) -> None:
         )
 
 
-@dataclass
-class _Transfer:
-    """One attempt.
+def _attempt(request: DownloadRequest, part: Path, progress: Progress) -> None:
+    import httpx
 
-    A deadline covers name look-up, headers and content alike, which the client's own timeouts,
-    being for single reads, do not; it moves on with every `slow_bytes` that arrive.
-    """
+    host = host_of(request.url)
+    etag = _read_etag(part, request.url)
+    start = _size_of(part) if etag else 0
+    headers = {"accept-encoding": "identity", "user-agent": "amem", **request.headers}
+    if start:
+        headers |= {"range": f"bytes={start}-", "if-range": etag}
+    try:
+        with (
+            httpx.Client(trust_env=not is_loopback(host), timeout=SILENCE_SECONDS) as client,
+            _answer(client, request.url, headers) as response,
+        ):
+            _receive(response, request, part, start, progress)
+    except httpx.TimeoutException:
+        raise HttpFault("the server does not answer") from None
+    except httpx.ConnectError as error:
+        secure = "trusted encrypted " if "[SSL" in str(error) else ""
+        raise HttpFault(f"no {secure}connection") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise HttpFault(f"the connection was cut ({type(error).__name__})") from None
 
-    _request: DownloadRequest
-    _part: Path
-    _progress: Progress
-    _patience: Patience
-    _until: float
 
-    def __post_init__(self) -> None:
-        self._host = host_of(self._request.url)
-        self._etag = _read_etag(self._part, self._request.url)
-        self._start = _size_of(self._part) if self._etag else 0
-
-    async def run(self) -> None:
-        import anyio
-        import httpx
-
-        try:
-            timeout, proxies = self._patience.silence_seconds, not is_loopback(self._host)
-            async with httpx.AsyncClient(trust_env=proxies, timeout=timeout) as client:
-                with anyio.fail_after(None) as scope:
-                    scope.deadline = self._deadline()
-                    response = await self._ask(client)
-                    try:
-                        await self._receive(response, scope)
-                    finally:
-                        await response.aclose()
-        except (AmemError, HttpFault):
-            raise
-        except TimeoutError:
-            late = time.monotonic() >= self._until
-            why = "it takes too long" if late else "the server sends next to nothing"
-            raise HttpFault(why) from None
-        except OSError as error:
-            raise SettingsError(
-                f"the model cannot be written: {error.strerror}", hint="Is the disk full?"
-            ) from None
-        except httpx.TimeoutException:
-            raise HttpFault("the server does not answer") from None
-        except httpx.ConnectError as error:
-            secure = "trusted encrypted " if "[SSL" in str(error) else ""
-            raise HttpFault(f"no {secure}connection") from None
-        except Exception as error:
-            raise HttpFault(f"the connection was cut ({type(error).__name__})") from None
-
-    def _deadline(self) -> float:
-        return min(time.monotonic() + self._patience.slow_seconds, self._until)
-
-    async def _ask(self, client: httpx.AsyncClient) -> httpx.Response:
-        headers = {"accept-encoding": "identity", "user-agent": "amem", **self._request.headers}
-        if self._start:
-            headers |= {"range": f"bytes={self._start}-", "if-range": self._etag}
-        request = client.build_request("GET", self._request.url, headers=headers)
-        for _ in range(REDIRECTS + 1):
-            response = await client.send(request, stream=True)
+@contextlib.contextmanager
+def _answer(client: httpx.Client, url: str, headers: Mapping[str, str]) -> Iterator[httpx.Response]:
+    """The answer to a request, wherever safe redirects lead."""
+    host, asked = host_of(url), client.build_request("GET", url, headers=headers)
+    for _ in range(REDIRECTS + 1):
+        response = client.send(asked, stream=True)
+        with contextlib.closing(response):
             if response.next_request is None:
-                return response
-            await response.aclose()
-            # The client itself leaves the key out of requests to another host.
-            request = response.next_request
-            self._check_redirect(str(request.url))
-        raise ModelError(f"{self._host} leads from one address to another without end")
-
-    def _check_redirect(self, url: str) -> None:
-        try:
-            check_fetchable(url)
-        except UsageError as error:
-            raise ModelError(f"{self._host} leads elsewhere: {error.message}") from None
-        if is_loopback(host_of(url)) and not is_loopback(self._host):
-            raise ModelError(f"{self._host} leads back to this machine, which is refused")
-
-    async def _receive(self, response: httpx.Response, scope: anyio.CancelScope) -> None:
-        status, headers = response.status_code, response.headers
-        span = headers.get("content-range", "")
-        if status == 416:
-            if self._start and span == f"bytes */{self._start}":
-                # All of it came before, and was not checked yet.
-                self._check_size(self._start)
+                yield response
                 return
-            forget(self._part)
-            raise HttpFault("the server has less of the file than came before")
-        if status not in (200, 206):
-            raise _refusal(self._host, status, headers.get("retry-after", ""))
-        if headers.get("content-encoding", "identity") != "identity":
-            raise ModelError(f"{self._host} sends the file compressed, which was not asked for")
-        etag = headers.get("etag", "")
-        etag = "" if etag.startswith("W/") or len(etag) >= 300 else etag
-        if status == 200:
-            self._start = 0
-            # Emptied first: an ETag must never stand beside bytes of another version.
-            self._part.write_bytes(b"")
-            state = json.dumps({"url": self._request.url, "etag": etag})
-            _state_file(self._part).write_text(state, encoding="utf-8")
-        elif not span.startswith(f"bytes {self._start}-") or (etag and etag != self._etag):
-            forget(self._part)
-            raise HttpFault("the file changed on the server, and is fetched anew")
-        size = span.rpartition("/")[2] if status == 206 else headers.get("content-length", "")
-        total = int(size) if size.isdecimal() else self._request.size
-        self._check_size(total)
-        await self._store(response, total, scope)
+        # The client itself leaves the key out of requests to another host.
+        asked = response.next_request
+        try:
+            check_fetchable(str(asked.url))
+        except UsageError as error:
+            raise ModelError(f"{host} leads elsewhere: {error.message}") from None
+        if is_loopback(asked.url.host) and not is_loopback(host):
+            raise ModelError(f"{host} leads back to this machine, which is refused")
+    raise ModelError(f"{host} leads from one address to another without end")
 
-    def _check_size(self, total: int) -> None:
-        if self._request.size and total != self._request.size:
-            forget(self._part)
-            raise ModelError(
-                f"{self._host} sends {total} bytes of a file that has {self._request.size}",
-                hint="Try again later, or take the file from elsewhere.",
-            )
-        if total > MOST_BYTES:
-            raise ModelError(f"{self._host} sends more than {MOST_BYTES // 10**9} GB")
-        check_room(self._part.parent, total - self._start)
 
-    async def _store(self, response: httpx.Response, total: int, scope: anyio.CancelScope) -> None:
-        done = mark = self._start
-        with self._part.open("ab") as file:
-            async for chunk in response.aiter_raw():
-                if done == 0 and not chunk.startswith(MAGIC[: len(chunk)]):
-                    raise ModelError(
-                        f"what {self._host} sends is no GGUF model",
-                        hint="Is the address that of the file, and not of a page about it?",
-                    )
-                if done + len(chunk) > (total or MOST_BYTES):
-                    raise ModelError(f"{self._host} sends more than it announced")
-                file.write(chunk)
-                # On disk at once, for the process may be killed at any time.
-                file.flush()
-                done += len(chunk)
-                if done - mark >= self._patience.slow_bytes:
-                    mark, scope.deadline = done, self._deadline()
-                self._progress(done, total or done)
-            os.fsync(file.fileno())
-        if done < total:
-            raise HttpFault(f"the connection was cut after {done} of {total} bytes")
+def _receive(
+    response: httpx.Response, request: DownloadRequest, part: Path, start: int, progress: Progress
+) -> None:
+    host = host_of(request.url)
+    status, headers = response.status_code, response.headers
+    span = headers.get("content-range", "")
+    etag = headers.get("etag", "")
+    # A weak one does not tell whether the bytes are the same.
+    etag = "" if etag.startswith("W/") or len(etag) >= 300 else etag
+    if status == 200:
+        # Emptied first: an ETag must never stand beside bytes of another version.
+        part.write_bytes(b"")
+        state = json.dumps({"url": request.url, "etag": etag})
+        _state_file(part).write_text(state, encoding="utf-8")
+        start = 0
+    elif start and (
+        status == 416
+        or (status == 206 and not span.startswith(f"bytes {start}-"))
+        or (status == 206 and etag not in ("", _read_etag(part, request.url)))
+    ):
+        forget(part)
+        raise HttpFault("the file changed on the server, and is fetched anew")
+    elif status != 206:
+        raise _refusal(host, status, headers.get("retry-after", ""))
+    size = span.rpartition("/")[2] if status == 206 else headers.get("content-length", "")
+    total = int(size) if size.isdecimal() else request.size
+    if request.size and total != request.size:
+        forget(part)
+        raise ModelError(
+            f"{host} sends {total} bytes of a file that has {request.size}",
+            hint="Try again later, or take the file from elsewhere.",
+        )
+    check_room(part.parent, total - start)
+    done = start
+    with part.open("ab") as file:
+        for chunk in response.iter_raw():
+            if done == 0 and not chunk.startswith(MAGIC[: len(chunk)]):
+                raise ModelError(
+                    f"what {host} sends is no GGUF model",
+                    hint="Is the address that of the file, and not of a page about it?",
+                )
+            done += len(chunk)
+            if done > (total or MOST_BYTES):
+                raise ModelError(f"{host} sends more than it announced")
+            file.write(chunk)
+            # On disk at once, for the process may be killed at any time.
+            file.flush()
+            progress(done, total or done)
+        os.fsync(file.fileno())
+    if done < total:
+        raise HttpFault(f"the connection was cut after {done} of {total} bytes")
 
 
 def _refusal(host: str, status: int, retry_after: str) -> Exception:

@@ -164,7 +164,7 @@ def pull(
     if path.is_file() and path.suffix:
         refuse_format(path.name)
         kept = own_name or kept_name(path.name)
-        return store.copy(path, kept, sha256=given, progress=progress), known
+        return store.copy(path, kept, progress, sha256=given), known
     choice = recommended(source)
     meant = HubModel(choice.repository, choice.file) if choice else source_of(source)
     if meant is None:
@@ -186,5 +186,5 @@ def pull(
     else:
         request, kept = DownloadRequest(meant), own_name or file_name_of(meant)
         origin, expected = meant.partition("?")[0], given
-    model = store.fetch(request, kept, source=origin, sha256=expected, progress=progress)
+    model = store.fetch(request, kept, progress, source=origin, sha256=expected)
     return model, known

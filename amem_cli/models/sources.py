@@ -207,24 +207,18 @@ def _address() -> str:
 
 
 def _hub_refusal(host: str, repository: str, error: Exception) -> Exception:
-    response = getattr(error, "response", None)
-    if response is None:
-        return ModelError(
-            f"the hub {host} cannot be asked ({type(error).__name__})",
-            hint="Are you online? A file from elsewhere does as well: amem model pull FILE",
-        )
-    status = response.status_code
+    status = getattr(getattr(error, "response", None), "status_code", 0)
     if status in (401, 403, 404):
         # The hub answers the same for a private repository and for none.
         return NotFoundError(
             f"{host} shows no repository {repository} (status {status})",
             hint="Check the name. For a private or gated one set HF_TOKEN.",
         )
-    if status == 429:
-        wait = response.headers.get("retry-after", "")
-        wait = f" for {wait} s" if wait.isdecimal() else ""
-        return ModelError(f"{host} asks to wait{wait}", hint="Try again later, or set HF_TOKEN.")
-    return ModelError(f"{host} refused with status {status}", hint="Try again later.")
+    reason = f"status {status}" if status else type(error).__name__
+    return ModelError(
+        f"the hub {host} cannot be asked ({reason})",
+        hint="Are you online? Try again later, or name a file: amem model pull FILE",
+    )
 
 
 NOT_MEASURED = "not measured here"

@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
-from amem_cli.models.download import (
-    USUAL_PATIENCE,
-    DownloadRequest,
-    Patience,
-    check_room,
-    download,
-    forget,
-)
+from amem_cli.models.download import DownloadRequest, check_room, download, forget
 from amem_cli.models.gguf import is_gguf, memory_needed, sha256_of
 from amem_cli.models.sources import GGUF_ENDING, kept_name
 from amem_cli.settings import Settings, read_state, user_data_folder
 from amem_cli.system.files import move_over
 
 Progress = Callable[[str, int, int], None]
-
-COPY_BYTES = 2**20
-
-
-def _silent(label: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,48 +57,27 @@ class ModelStore:
         return next((model for model in self.models() if model.name.lower() == stem), None)
 
     def fetch(
-        self,
-        request: DownloadRequest,
-        name: str,
-        *,
-        source: str,
-        sha256: str = "",
-        progress: Progress = _silent,
-        patience: Patience = USUAL_PATIENCE,
+        self, request: DownloadRequest, name: str, progress: Progress, *, source: str, sha256: str
     ) -> PulledModel:
         """Fetch a model over HTTP into the store, under a file name; empty `sha256`: any digest."""
 
         def bring(part: Path) -> None:
-            download(request, part, partial(progress, "fetching"), patience)
+            download(request, part, partial(progress, "fetching"))
 
         return self._add(name, source, sha256, bring, progress)
 
-    def copy(
-        self, path: Path, name: str, *, sha256: str = "", progress: Progress = _silent
-    ) -> PulledModel:
+    def copy(self, path: Path, name: str, progress: Progress, *, sha256: str) -> PulledModel:
         """Copy a model's file into the store, under a file name; empty `sha256`: any digest."""
 
         def bring(part: Path) -> None:
             _check_gguf(path, path.name)
-            size, done = path.stat().st_size, 0
-            check_room(part.parent, size)
+            check_room(part.parent, path.stat().st_size)
             try:
-                with path.open("rb") as source, part.open("wb") as target:
-                    while block := source.read(COPY_BYTES):
-                        target.write(block)
-                        done += len(block)
-                        progress("copying", done, size)
-                    target.flush()
-                    os.fsync(target.fileno())
-            except BaseException as error:
+                shutil.copyfile(path, part)
+            except OSError:
                 # A copy is begun anew, not resumed.
                 forget(part)
-                if not isinstance(error, OSError):
-                    raise
-                raise SettingsError(
-                    f"{path.name} cannot be copied: {error.strerror}",
-                    hint="Is there room, and may the file be read?",
-                ) from None
+                raise
 
         return self._add(name, str(path.resolve()), sha256, bring, progress)
 

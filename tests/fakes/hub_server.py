@@ -170,17 +170,6 @@ class _HubHandler(BaseHTTPRequestHandler):
         self.close_connection = True
         self._write_until_stopped(content, 0.001)
 
-    def _drip(self, content: bytes) -> None:
-        self._begin(content, len(content))
-        self.close_connection = True
-        self.wfile.write(content[:4])
-        self._write_until_stopped(b"x", 0.02)
-
-    def _drip_headers(self, content: bytes) -> None:
-        self.close_connection = True
-        self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
-        self._write_until_stopped(b"x", 0.02)
-
     def _silence(self, content: bytes) -> None:
         self.close_connection = True
         self.hub_state.stopped.wait(30)
