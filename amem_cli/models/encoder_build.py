@@ -54,7 +54,7 @@ _SMALLEST_APART = 1024
 def main(arguments: list[str]) -> int:
     """`prepare` a model: its name, the folder, and the stamp of a preparation to replace, or "".
 
-    Unless 0 is returned, the last line written is JSON with `error` and `hint`.
+    Unless 0 is returned, the last line written is JSON: what is wrong, and what helps.
     """
     model, folder, broken = arguments
     # The libraries write to standard output, which belongs to the answer.
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
             message = f"the encoder {model} could not be prepared: {error or 'out of memory'}"
             hint = f"Is there enough space in {Path(folder).parent}, and may amem write there?"
             answer = EncoderError(message, hint=hint)
-    sys.stdout.write(f"\n{json.dumps({'error': answer.message, 'hint': answer.hint})}\n")
+    sys.stdout.write(f"\n{json.dumps([answer.message, answer.hint])}\n")
     return answer.exit_code
 
 
@@ -163,18 +163,7 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
             (folder / WEIGHTS_FILE).unlink(missing_ok=True)
             _write_official(official, folder)
     shutil.copyfile(config.transformer / TOKENIZER_FILE, folder / TOKENIZER_FILE)
-    manifest = new_manifest(
-        model,
-        source,
-        dimension=0,
-        max_tokens=config.max_tokens,
-        pad_id=config.pad_id,
-        lowercase=config.lowercase,
-        document_prompt=config.document_prompt,
-        query_prompt=config.query_prompt,
-        pooling=config.pooling,
-    )
-    return _with_probe(folder, manifest)
+    return _with_probe(folder, new_manifest(model, source, dimension=0, **config.facts))
 
 
 def _with_probe(folder: Path, manifest: Manifest) -> Manifest:

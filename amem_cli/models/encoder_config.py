@@ -37,25 +37,12 @@ class EncoderConfig:
     Attributes:
         transformer: folder of the transformer's files.
         model: its `config.json`.
-        pooling: `mean` or `cls`: how a text's vector comes from those of its tokens.
-        max_tokens: tokens that it reads.
-        lowercase: texts are lowercased before they are cut into tokens.
-        document_prompt, query_prompt: put before every text of that kind.
+        facts: of the encoder's `Manifest`: pooling, tokens, prompts.
     """
 
     transformer: Path
     model: Mapping[str, Any]
-    pooling: str
-    max_tokens: int
-    lowercase: bool
-    document_prompt: str
-    query_prompt: str
-
-    @property
-    def pad_id(self) -> int:
-        """The token that fills up shorter texts."""
-        pad = self.model.get("pad_token_id")
-        return pad if isinstance(pad, int) else 0
+    facts: Mapping[str, Any]
 
 
 def chosen_prompts(model: str, prompts: Mapping[str, str], default_name: str) -> tuple[str, str]:
@@ -90,13 +77,20 @@ def read_encoder_config(model: str, folder: Path) -> EncoderConfig:
     naming = _json(folder / "config_sentence_transformers.json")
     prompts = naming.get("prompts") or {}
     document, query = chosen_prompts(model, prompts, naming.get("default_prompt_name") or "")
-    lowercase = reading.get("do_lower_case") is True
     settings = _json(transformer / "tokenizer_config.json")
     _check_tokenizer(transformer, settings)
     limits = (reading.get("max_seq_length"), settings.get("model_max_length"))
     own = limits[0] or min(limits[1] or MOST_TOKENS, _positions(config))
-    most = int(min(own, _positions(config), MOST_TOKENS))
-    return EncoderConfig(transformer, config, pooling, most, lowercase, document, query)
+    pad = config.get("pad_token_id")
+    facts = {
+        "pooling": pooling,
+        "max_tokens": int(min(own, _positions(config), MOST_TOKENS)),
+        "pad_id": pad if isinstance(pad, int) else 0,
+        "lowercase": reading.get("do_lower_case") is True,
+        "document_prompt": document,
+        "query_prompt": query,
+    }
+    return EncoderConfig(transformer, config, facts)
 
 
 def first_position(config: Mapping[str, Any]) -> int:

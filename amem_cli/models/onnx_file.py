@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-Attribute = int | float | Sequence[int]
+Attribute = int | float
 
 _OPSET = 17
 _IR_VERSION = 8
 # The operators that onnxruntime itself puts in the place of several of the standard.
 RUNTIME_DOMAIN = "com.microsoft"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_FLOAT_TYPE, _INT_TYPE, _INTS_TYPE = 1, 2, 7
+_FLOAT_TYPE, _INT_TYPE = 1, 2
 # Types of numbers, as a `Cast` names them.
 FLOAT, INT32, _INT64 = 1, 6, 7
 _ELEMENTS = {"float32": FLOAT, "int64": _INT64, "uint8": 2, "int8": 3}
@@ -41,7 +41,7 @@ class GraphWriter:
     them is read from the disk.
     """
 
-    weights: Path | None = None
+    weights: Path
     _nodes: list[bytes] = field(default_factory=list)
     _tensors: list[bytes] = field(default_factory=list)
     _count: int = 0
@@ -51,14 +51,13 @@ class GraphWriter:
         operator: str,
         inputs: Sequence[str],
         *,
-        output: str = "",
         domain: str = "",
         attributes: Mapping[str, Attribute] | None = None,
         unused_outputs: int = 0,
     ) -> str:
         """Add one step; returns the name of its first output."""
         self._count += 1
-        output = output or f"amem.{operator}.{self._count}"
+        output = f"amem.{operator}.{self._count}"
         message = b"".join(_bytes(1, name.encode()) for name in inputs)
         message += _bytes(2, output.encode())
         for number in range(unused_outputs):
@@ -76,8 +75,6 @@ class GraphWriter:
 
         Returns their name.
         """
-        if self.weights is None:
-            raise ValueError("there is no file for weights")
         is_small = values.dtype in (np.uint8, np.int8)
         content = np.ascontiguousarray(values, dtype=values.dtype if is_small else "<f4")
         with self.weights.open("ab") as stream:
@@ -135,9 +132,7 @@ def _attribute(name: str, value: Attribute) -> bytes:
     if isinstance(value, float):
         fixed = _varint(2 << 3 | _FIXED32) + struct.pack("<f", value)
         return head + fixed + _number(20, _FLOAT_TYPE)
-    if isinstance(value, int):
-        return head + _number(3, value) + _number(20, _INT_TYPE)
-    return head + b"".join(_number(8, one) for one in value) + _number(20, _INTS_TYPE)
+    return head + _number(3, value) + _number(20, _INT_TYPE)
 
 
 def _varint(number: int) -> bytes:

@@ -260,9 +260,9 @@ def prepare_apart(model: str, folder: Path, *, broken: str = "") -> None:
     if not done.returncode:
         return
     out, err = (each.decode("utf-8", "replace").strip() for each in (done.stdout, done.stderr))
-    with suppress(ValueError, KeyError, TypeError):
-        answer = json.loads(out.rpartition("\n")[2])
-        raise EncoderError(str(answer["error"]), hint=str(answer["hint"]))
+    with suppress(ValueError):
+        message, hint = json.loads(out.rpartition("\n")[2])
+        raise EncoderError(message, hint=hint)
     # The process had no time to answer: its last words are all there is.
     last = err.rpartition("\n")[2][:300] or "no message"
     raise EncoderError(

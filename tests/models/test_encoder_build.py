@@ -316,8 +316,8 @@ def test_the_process_answers_failures_in_json(
     status = main([str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""])
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert status == 3
-    assert "there is no encoder" in said["error"]
-    assert said["hint"]
+    assert "there is no encoder" in said[0]
+    assert said[1]
 
 
 def test_a_tokenizer_whose_files_disagree_is_left_to_its_library(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_tokenizer_whose_files_disagree_is_left_to_its_library(tmp_path: Path)
     for path in source.rglob("*.json"):
         (model / path.relative_to(source)).parent.mkdir(exist_ok=True)
         (model / path.relative_to(source)).write_bytes(path.read_bytes())
-    assert read_encoder_config("x", model).max_tokens == 256
+    assert read_encoder_config("x", model).facts["max_tokens"] == 256
     settings = json.loads((model / "tokenizer_config.json").read_text())
     changed = json.dumps(settings | {"do_lower_case": False})
     (model / "tokenizer_config.json").write_text(changed)
