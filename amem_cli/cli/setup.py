@@ -112,7 +112,7 @@ def offer(session: Session, root: Path) -> None:
         if _can_ask(session):
             _offer_all(session, root)
         elif not (session.output.as_json or session.output.quiet):
-            _tell_of_encoder(session)
+            _tell(session, _proposed_encoder(session))
     except typer.Exit:
         # Of a model that turned out to be unfit.
         return
@@ -129,7 +129,7 @@ def _offer_all(session: Session, root: Path) -> None:
         output.plain("")
         show_survey(output.console(), found)
     elif found.proposed is not None and found.proposed.install:
-        output.notice(f"{found.proposed.message}; next: {found.proposed.hint}")
+        _tell(session, found.proposed)
     _offer_encoder(session, found.proposed)
     if is_open and found.models:
         _ask(session, found, None)
@@ -138,12 +138,15 @@ def _offer_all(session: Session, root: Path) -> None:
         output.plain("no language model was found; `amem setup` tells what one is worth")
 
 
-def _tell_of_encoder(session: Session) -> None:
+def _proposed_encoder(session: Session) -> EncoderProposal | None:
     from amem_cli.workspace.languages import encoder_proposal
     from amem_cli.workspace.setup import languages_of
 
     with session.workspace(sync=False) as workspace:
-        proposed = encoder_proposal(languages_of(workspace), workspace.settings)
+        return encoder_proposal(languages_of(workspace), workspace.settings)
+
+
+def _tell(session: Session, proposed: EncoderProposal | None) -> None:
     if proposed is not None:
         session.output.notice(f"{proposed.message}; next: {proposed.hint}")
 
@@ -172,7 +175,7 @@ def _take_encoder(session: Session, proposed: EncoderProposal | None) -> dict[st
     if proposed is None:
         return {}
     if proposed.install:
-        session.output.notice(f"{proposed.message}; next: {proposed.hint}")
+        _tell(session, proposed)
         return {}
     with session.workspace(sync=False) as workspace:
         choose(workspace, {"encoder.model": proposed.name})
@@ -207,7 +210,7 @@ def _ask(session: Session, found: Survey, test: bool | None) -> None:
 
     shown = shown_choices(found)
     usual = next(key for key, choice in shown.items() if choice is found.recommended)
-    enter = "keeps what is in use" if found.recommended.is_current else f"takes {usual}"
+    enter = "keeps what is in use" if found.recommended.in_use else f"takes {usual}"
     prompt = f"Enter {enter}, a number takes another, q changes nothing"
     key = ask_key(session.output, prompt, f"{''.join(shown)}q\r\n")
     if key == "q":
@@ -232,37 +235,28 @@ def _take(
     from amem_cli.cli.model import end_by_verdict, use_language_model
 
     if isinstance(choice, str):
-        wanted: tuple[str, str | None, str] = choice, None, ""
-        name = choice
+        name, backend, base_url, model = choice, None, "", choice
     else:
-        wanted, name = (choice.model, choice.backend or None, choice.base_url), choice.name
-        if choice.is_current and not choice.is_refused:
-            document = {
-                "name": name,
-                "kept": True,
-                "settings": dict(also),
-                "next": [],
-                "test": None,
-            }
-            kept = "as before" if also else "nothing was changed"
-            session.output.result(document, f"{_said(name)} is in use; {kept}")
+        name, backend, base_url = choice.name, choice.backend or None, choice.base_url
+        model = choice.model
+        if choice.in_use and not choice.is_lost:
+            kept = {"name": name, "kept": True, "settings": {**also}, "next": [], "test": None}
+            change = "as before" if also else "nothing was changed"
+            in_use = "no model" if name == "none" else name
+            session.output.result(kept, f"{in_use} is in use; {change}")
             return
+    allow = _allowing(session, yes)
     try:
-        chosen = use_language_model(session, *wanted, test=test, allow=_allowing(session, yes))
+        chosen = use_language_model(session, model, backend, base_url, test=test, allow=allow)
     except _Declined:
         session.output.notice("nothing was changed")
         return
     if session.output.as_json:
-        settings, further = {**also, **chosen.document}, {}
-        for key in ("next", "test"):
-            further[key] = settings.pop(key)
+        settings = {**also, **chosen.document}
+        further = {key: settings.pop(key) for key in ("next", "test")}
         document = {"name": name, "kept": False, "settings": settings, **further}
         session.output.json_line(document, indent=2)
     end_by_verdict(chosen.report)
-
-
-def _said(name: str) -> str:
-    return "no model" if name == "none" else name
 
 
 def _allowing(session: Session, yes: bool) -> Callable[[Settings], None]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from amem_cli.data import table
 from amem_cli.errors import extra_hint
 from amem_cli.language.detect import named_shares
 from amem_cli.language.safe_text import on_one_line
@@ -17,25 +16,22 @@ if TYPE_CHECKING:
     from amem_cli.terminal.output import Console, Part
     from amem_cli.workspace.setup import Choice, Survey
 
-MEASURED = "measured.toml"
 # One key each; `none` has 0.
 MOST_SHOWN = 9
 MOST_MODELS = 4
 _NAME_SHOWN = 40
 _MODELS_SHOWN = 4
 _LABEL = 15
-
-
-class _Way(NamedTuple):
-    """Where a capable model comes from, and the command line that leads there."""
-
-    source: str
-    line: str
-    note: str
+# docs/memory.md has the figures.
+_WORTH = (
+    "With a capable model, amem finds several times as many links and notices what new notes"
+    " change. Without one, its own analysis writes few links, most of them right, and suggests"
+    " others."
+)
 
 
 def survey_document(survey: Survey) -> dict[str, Any]:
-    """The survey as JSON; `lend` tells where a capable model may come from."""
+    """The survey as JSON."""
     machine, proposed = survey.machine, survey.proposed
     return {
         "vault": None if survey.root is None else str(survey.root),
@@ -66,27 +62,12 @@ def survey_document(survey: Survey) -> dict[str, Any]:
         "current": _choice_document(survey.current),
         "recommended": _choice_document(survey.recommended),
         "choices": [_choice_document(each) for each in survey.choices],
-        "measured": table(MEASURED),
-        "lend": [way._asdict() for way in _ways(survey)],
     }
 
 
 def _choice_document(choice: Choice) -> dict[str, Any]:
-    verdict = choice.verdict
-    return {
-        "name": choice.name,
-        "kind": choice.kind,
-        "place": choice.place or None,
-        "model": choice.model,
-        "backend": choice.backend or None,
-        "base_url": choice.base_url or None,
-        "bytes": choice.size.bytes or None,
-        "billions": choice.size.billions or None,
-        "leaves_machine": choice.leaves,
-        "verdict": None if verdict is None else asdict(verdict),
-        "in_use": choice.is_current,
-        "problem": choice.problem or None,
-    }
+    facts = asdict(choice).items()
+    return {key: value if value or value is False else None for key, value in facts}
 
 
 def shown_choices(survey: Survey) -> dict[str, Choice]:
@@ -94,7 +75,7 @@ def shown_choices(survey: Survey) -> dict[str, Choice]:
     none = next(choice for choice in survey.choices if choice.kind == "none")
     models = [choice for choice in survey.choices if choice.kind in ("server", "file")]
     # Many models of one server must not hide everything else.
-    hidden = {id(choice) for choice in models[MOST_MODELS:] if not choice.is_current}
+    hidden = {id(choice) for choice in models[MOST_MODELS:] if not choice.in_use}
     shown = [each for each in survey.choices if each is not none and id(each) not in hidden]
     return {str(key): choice for key, choice in enumerate(shown[:MOST_SHOWN], 1)} | {"0": none}
 
@@ -104,8 +85,7 @@ def show_survey(console: Console, survey: Survey) -> None:
     for label, text in _facts(survey):
         console.print(Styled((f"{label:<{_LABEL}}", "cyan"), text))
     console.print()
-    for line in _worth():
-        console.print(Styled(*line))
+    console.print(Styled((_WORTH, "dim")))
     console.print()
     _show_choices(console, survey)
     if not survey.is_capable_model_here:
@@ -146,41 +126,12 @@ def _short(name: str) -> str:
     return name if len(name) <= _NAME_SHOWN else f"{name[: _NAME_SHOWN - 1]}…"
 
 
-def _worth() -> Iterator[tuple[Part, ...]]:
-    """What a model is worth, as far as it was measured."""
-    measured = table(MEASURED)
-    none, bundled, reader = (measured[name] for name in ("none", "bundled", "reader"))
-    rows = [
-        ("", ("links right", "links found", "changes found", "a note takes")),
-        ("no model", (*_shares(none), f"{none['seconds']} s")),
-        ("bundled model", (*["no better"] * 3, f"{bundled['seconds']} s")),
-        ("a capable one", (*_shares(reader), f"{reader['tokens']:,} tokens")),
-    ]
-    for label, cells in rows:
-        style = "bold" if not label else ""
-        yield (f"  {label:<{_LABEL}}", ("".join(f"{cell:>15}" for cell in cells), style))
-    suggested = none["found_or_suggested"]
-    yield (
-        (
-            f"  Measured on invented vaults: docs/memory.md. Without a model, {suggested} % of the"
-            " links are found if you count those that amem only suggests. A reader stood in for the"
-            " capable one; no model was measured by name.",
-            "dim",
-        ),
-    )
-
-
-def _shares(figures: dict[str, float]) -> list[str]:
-    names = ("links_right", "links_found", "changes_noticed")
-    return [f"{figures[name]:.1f} %" for name in names]
-
-
 def _show_choices(console: Console, survey: Survey) -> None:
     shown = shown_choices(survey)
     width = max(len(_short(choice.name)) for choice in shown.values())
     for key, choice in shown.items():
         marks: list[Part] = []
-        if choice.is_current:
+        if choice.in_use:
             marks.append((" (in use)", "green"))
         if choice is survey.recommended:
             marks.append((" (recommended)", "bold green"))
@@ -196,11 +147,11 @@ def _facts_of(choice: Choice) -> str:
     if choice.kind == "none":
         return "amem's own analysis alone; nothing leaves this machine"
     facts = [choice.place]
-    if choice.size.bytes:
-        facts.append(size(choice.size.bytes, 1))
+    if choice.bytes:
+        facts.append(size(choice.bytes, 1))
     if choice.kind == "bundled":
         facts.append("adds nothing to no model")
-    elif choice.leaves:
+    elif choice.leaves_machine:
         facts.append("may send your texts elsewhere")
     if choice.problem:
         facts.append(choice.problem)
@@ -212,35 +163,15 @@ def _facts_of(choice: Choice) -> str:
 
 
 def _show_ways(console: Console, survey: Survey) -> None:
-    none = table(MEASURED)["none"]
-    console.print(
-        Styled(
-            "No capable model was found on this machine. Without one, amem's own analysis makes the"
-            f" links alone: {none['links_right']} % of them are right, but they are"
-            f" {none['links_found']} % of those that a person would make"
-            f" ({none['found_or_suggested']} % with those that it only suggests). A model comes"
-            " from:"
-        )
-    )
-    for way in _ways(survey):
-        console.print(
-            Styled((f"  {way.source:<{_LABEL - 2}}", "cyan"), f"{way.line}  ({way.note})")
-        )
-    console.print(Styled("The first two keep your texts on this machine. Then: amem setup"))
-
-
-def _ways(survey: Survey) -> list[_Way]:
-    """Where a capable model may come from."""
     fetched = recommended_models()[-1]
     needs = "" if survey.machine.runs_files else f"; {extra_hint('local')}"
-    return [
-        _Way("Ollama", "ollama pull qwen3:4b", "ollama.com"),
-        _Way("a file", f"amem model pull {fetched.name}", f"{size(fetched.size, 1)}{needs}"),
-        _Way("an API", "amem model use NAME --backend openai", "gets your texts"),
-        _Way(
-            "a program",
-            'amem model use "llm -m NAME --no-log" --backend command',
-            "gets your texts",
-        ),
-        _Way("your agent", "amem mcp", "docs/agents.md"),
-    ]
+    console.print("No capable model was found on this machine. It comes from:")
+    for source, line, note in (
+        ("Ollama", "ollama pull qwen3:4b", "ollama.com"),
+        ("a file", f"amem model pull {fetched.name}", f"{size(fetched.size, 1)}{needs}"),
+        ("an API", "amem model use NAME --backend openai", "gets your texts"),
+        ("a program", 'amem model use "llm -m NAME" --backend command', "gets your texts"),
+        ("your agent", "amem mcp", "docs/agents.md"),
+    ):
+        console.print(Styled((f"  {source:<{_LABEL - 2}}", "cyan"), f"{line}  ({note})"))
+    console.print(Styled("The first two keep your texts on this machine. Then: amem setup"))

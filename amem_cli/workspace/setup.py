@@ -6,6 +6,7 @@ makes the choice.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +42,6 @@ BYTES_A_BILLION = 0.65e9
 # Parts of the names of models that write no text.
 NOT_FOR_TEXT = ("embed", "bge-", "minilm", "rerank", "whisper", "gte-", "-e5-", "clip")
 _OWN_NAMES = ("none", "bundled")
-_UNKNOWN_SIZE = ModelSize()
 
 Kind = Literal["server", "file", "program", "bundled", "none", "other"]
 
@@ -55,11 +55,12 @@ class Choice:
         kind: `other` is the vault's model if it was not found among the rest.
         place: where it is or what keeps it, in words.
         model, backend, base_url: as `amem model use` takes them.
-        leaves: texts go to another machine, as far as amem knows.
+        sha256: the digest that was checked when it was downloaded.
+        bytes, billions: of its weights and of parameters; 0 where that is not known.
+        leaves_machine: texts go to another machine, as far as amem knows.
         verdict: of `amem model test`, if it was tested.
-        is_current: the vault uses it.
-        is_gone: its file or program is no longer there.
-        is_refused: the vault names it, but the user did not agree to it on this machine.
+        in_use: the vault names it.
+        is_lost: its file or program is gone, or the user of this machine did not agree to it.
         problem: why it is not recommended, in words; empty if nothing speaks against it.
     """
 
@@ -69,12 +70,13 @@ class Choice:
     model: str = ""
     backend: str = ""
     base_url: str = ""
-    size: ModelSize = _UNKNOWN_SIZE
-    leaves: bool = False
+    sha256: str = ""
+    bytes: int = 0
+    billions: float = 0.0
+    leaves_machine: bool = False
     verdict: StoredVerdict | None = None
-    is_current: bool = False
-    is_gone: bool = False
-    is_refused: bool = False
+    in_use: bool = False
+    is_lost: bool = False
     problem: str = ""
 
 
@@ -107,7 +109,7 @@ class Survey:
     @property
     def current(self) -> Choice:
         """What the vault's settings name now."""
-        return next(choice for choice in self.choices if choice.is_current)
+        return next(choice for choice in self.choices if choice.in_use)
 
     @property
     def is_capable_model_here(self) -> bool:
@@ -150,36 +152,21 @@ def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -
     if own is not None and all(own.port != each.port for each in expected):
         expected = (*expected, own)
     machine = look_around(environment, expected)
-    root = None if workspace is None else workspace.root
-    choices = _Choices(machine, settings, root, environment).all()
-    refusal = "" if workspace is None else _refusal(workspace)
-    if refusal:
-        choices = [
-            replace(choice, is_refused=True, problem=refusal) if choice.is_current else choice
-            for choice in choices
-        ]
+    found = [*_served(machine, settings, own), *_files(machine, settings)]
+    found += [*_programs(machine, settings), *_own(machine, settings)]
+    if not any(choice.in_use for choice in found):
+        found.append(_other(settings, environment))
+    judge = _Judge(machine, settings, environment, workspace)
     languages = {} if workspace is None else languages_of(workspace)
     return Survey(
         machine,
-        root=root,
+        root=None if workspace is None else workspace.root,
         notes=0 if workspace is None else workspace.index.notes.count(),
         languages=languages,
         encoder=settings.encoder_model,
         proposed=encoder_proposal(languages, settings),
-        choices=tuple(_in_order(choices, machine)),
+        choices=tuple(_in_order([judge.judged(choice) for choice in found], machine)),
     )
-
-
-def _refusal(workspace: Workspace) -> str:
-    """Why the vault's model is not asked, if the user of this machine did not agree to it."""
-    settings = workspace.settings
-    if settings.llm_backend not in ("openai", "ollama", "command"):
-        return ""
-    try:
-        open_model(settings, workspace.root, workspace.models.origin, workspace.environment)
-    except SettingsError as error:
-        return str(error)
-    return ""
 
 
 def languages_of(workspace: Workspace) -> dict[str, float]:
@@ -204,167 +191,151 @@ def _server_in_use(settings: Settings, environment: Mapping[str, str]) -> LocalS
     return LocalServer("server", port, path=parts.path.rstrip("/"))
 
 
-class _Choices:
-    """Makes the choices from what was found."""
-
-    def __init__(
-        self,
-        machine: Machine,
-        settings: Settings,
-        root: Path | None,
-        environment: Mapping[str, str],
-    ) -> None:
-        self._machine = machine
-        self._settings = settings
-        self._root = root
-        self._environment = environment
-
-    def all(self) -> list[Choice]:
-        """All choices; exactly one is in use."""
-        found = [*self._served(), *self._files(), *self._programs(), *self._bundled(), self._none()]
-        if not any(choice.is_current for choice in found):
-            found.append(self._other())
-        return found
-
-    def _served(self) -> Iterator[Choice]:
-        own = _server_in_use(self._settings, self._environment)
-        for server in self._machine.servers:
-            is_own = own is not None and (own.port, own.path) == (server.port, server.path)
-            for name in dict.fromkeys(server.models):
-                if not _may_be_chosen(name):
-                    continue
-                size = self._machine.sizes.get((server.url, name), _UNKNOWN_SIZE)
-                choice = Choice(
-                    name,
-                    "server",
-                    place=f"{server.kind} at 127.0.0.1:{server.port}",
-                    model=name,
-                    backend=server.backend,
-                    base_url=server.url,
-                    size=_completed(size, name),
-                    is_current=is_own and name == self._settings.llm_model,
-                )
-                yield self._judged(choice, limit=self._machine.memory)
-
-    def _files(self) -> Iterator[Choice]:
-        used = Path(self._settings.llm_model).expanduser() if self._settings.llm_model else None
-        limit = min(self._machine.memory // 2, self._settings.llm_memory_mb * 2**20)
-        for file in self._machine.files:
-            if not _may_be_chosen(file.name):
-                continue
-            in_use = self._settings.llm_backend == "llama.cpp" and used in (
-                file.path,
-                file.path.resolve(),
+def _served(machine: Machine, settings: Settings, own: LocalServer | None) -> Iterator[Choice]:
+    for server in machine.servers:
+        is_own = own is not None and (own.port, own.path) == (server.port, server.path)
+        for name in filter(_may_be_chosen, dict.fromkeys(server.models)):
+            size = machine.sizes.get((server.url, name), ModelSize())
+            yield Choice(
+                name,
+                "server",
+                place=f"{server.kind} at 127.0.0.1:{server.port}",
+                model=name,
+                backend=server.backend,
+                base_url=server.url,
+                bytes=size.bytes,
+                billions=_billions(name, size),
+                in_use=is_own and name == settings.llm_model,
             )
-            choice = Choice(
+
+
+def _files(machine: Machine, settings: Settings) -> Iterator[Choice]:
+    used = Path(settings.llm_model).expanduser() if settings.llm_backend == "llama.cpp" else None
+    for file in machine.files:
+        if _may_be_chosen(file.name):
+            yield Choice(
                 file.name,
                 "file",
                 place="downloaded file" if file.owner == "amem" else f"file of {file.owner}",
                 # By its name, the digest is the one that was checked when it was downloaded.
                 model=file.name if file.owner == "amem" else str(file.path),
                 backend="llama.cpp",
-                size=_completed(ModelSize(file.size), file.name),
-                is_current=in_use,
+                sha256=file.sha256,
+                bytes=file.size,
+                billions=_billions(file.name, ModelSize(file.size)),
+                in_use=used in (file.path, file.path.resolve()),
             )
-            yield self._judged(choice, limit=limit, sha256=file.sha256)
 
-    def _programs(self) -> Iterator[Choice]:
-        for program in self._machine.programs:
-            if program.line:
-                choice = Choice(
-                    program.name,
-                    "program",
-                    place="program",
-                    model=program.line,
-                    backend="command",
-                    is_current=(self._settings.llm_backend, self._settings.llm_model)
-                    == ("command", program.line),
-                )
-                yield self._judged(choice)
 
-    def _bundled(self) -> Iterator[Choice]:
-        from amem_cli.models.llama_cpp import bundled_model
-
-        try:
-            file = bundled_model()
-            size = _completed(ModelSize(file.stat().st_size), file.name)
-        except (AmemError, OSError):
-            return
-        if self._machine.runs_files:
+def _programs(machine: Machine, settings: Settings) -> Iterator[Choice]:
+    for program in machine.programs:
+        if program.line:
+            used = (settings.llm_backend, settings.llm_model) == ("command", program.line)
             yield Choice(
-                "bundled",
-                "bundled",
-                place="comes with amem",
-                model="bundled",
-                size=size,
-                is_current=self._settings.llm_backend == "llama.cpp"
-                and not self._settings.llm_model,
+                program.name,
+                "program",
+                place="program",
+                model=program.line,
+                backend="command",
+                in_use=used,
             )
 
-    def _none(self) -> Choice:
-        return Choice("none", "none", model="none", is_current=self._settings.llm_backend == "none")
 
-    def _other(self) -> Choice:
-        """What the vault uses, which is not among the rest."""
-        settings = self._settings
-        places = {"llama.cpp": "file", "command": "program"}
-        place = places.get(settings.llm_backend) or server_url(settings, self._environment)
-        choice = Choice(
-            settings.llm_model or "bundled",
-            "other",
-            place=place,
-            model=settings.llm_model or "bundled",
-            backend=settings.llm_backend,
-            base_url=settings.llm_base_url,
-            is_current=True,
-        )
-        judged = self._judged(choice)
-        if is_gone(settings, self._environment):
-            return replace(judged, is_gone=True, problem="it is no longer there")
-        if _server_in_use(settings, self._environment) is not None:
-            return replace(judged, problem="its server does not answer, or no longer has it")
-        return judged
+def _own(machine: Machine, settings: Settings) -> Iterator[Choice]:
+    """The bundled model, if it can run, and none."""
+    from amem_cli.models.llama_cpp import bundled_model
 
-    def _judged(self, choice: Choice, *, limit: int = 0, sha256: str = "") -> Choice:
-        """With what is known of a model, and what speaks against it.
+    with contextlib.suppress(AmemError, OSError):
+        size = bundled_model().stat().st_size
+        used = settings.llm_backend == "llama.cpp" and not settings.llm_model
+        if machine.runs_files:
+            yield Choice(
+                "bundled", "bundled", "comes with amem", "bundled", bytes=size, in_use=used
+            )
+    yield Choice("none", "none", model="none", in_use=settings.llm_backend == "none")
 
-        Args:
-            limit: bytes that it may take; 0: any number.
-        """
+
+def _other(settings: Settings, environment: Mapping[str, str]) -> Choice:
+    """What the vault uses, which is not among the rest."""
+    places = {"llama.cpp": "file", "command": "program"}
+    return Choice(
+        settings.llm_model or "bundled",
+        "other",
+        place=places.get(settings.llm_backend) or server_url(settings, environment),
+        model=settings.llm_model or "bundled",
+        backend=settings.llm_backend,
+        base_url=settings.llm_base_url,
+        in_use=True,
+    )
+
+
+class _Judge:
+    """Tells what is known of a choice, and what speaks against it."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        settings: Settings,
+        environment: Mapping[str, str],
+        workspace: Workspace | None,
+    ) -> None:
+        self._machine, self._settings = machine, settings
+        self._environment, self._workspace = environment, workspace
+
+    def judged(self, choice: Choice) -> Choice:
+        if choice.kind in _OWN_NAMES:
+            return choice
         as_chosen = Settings(
             llm_backend=choice.backend,
             llm_model=choice.model,
             llm_base_url=choice.base_url,
-            llm_sha256=sha256,
+            llm_sha256=choice.sha256,
         )
-        subject = model_subject(
-            self._settings if choice.is_current else as_chosen, self._environment
+        subject = model_subject(self._settings if choice.in_use else as_chosen, self._environment)
+        leaves = leaves_machine(as_chosen, self._environment)
+        choice = replace(
+            choice,
+            verdict=stored_verdict(subject, self._environment),
+            leaves_machine=leaves and not self._is_said_to_be_local(choice),
         )
-        verdict = stored_verdict(subject, self._environment)
-        leaves = leaves_machine(as_chosen, self._environment) and not self._is_said_to_be_local(
-            choice
-        )
-        judged = replace(choice, verdict=verdict, leaves=leaves)
-        return replace(judged, problem=self._problem(judged, limit))
+        if choice.in_use and (reason := self._loss()):
+            return replace(choice, is_lost=True, problem=reason)
+        return replace(choice, problem=self._problem(choice))
 
     def _is_said_to_be_local(self, choice: Choice) -> bool:
-        if choice.backend != "command" or self._root is None:
+        if choice.backend != "command" or self._workspace is None:
             return False
-        return consented(self._root, local_command_subject(choice.model), self._environment)
+        subject = local_command_subject(choice.model)
+        return consented(self._workspace.root, subject, self._environment)
 
-    def _problem(self, choice: Choice, limit: int) -> str:
+    def _loss(self) -> str:
+        """Why the vault's model cannot be asked; empty if it can, as far as that is known."""
+        settings, workspace = self._settings, self._workspace
+        if is_gone(settings, self._environment):
+            return "it is no longer there"
+        if workspace is None or settings.llm_backend not in ("openai", "ollama", "command"):
+            return ""
+        try:
+            open_model(settings, workspace.root, workspace.models.origin, workspace.environment)
+        except SettingsError as error:
+            return str(error)
+        return ""
+
+    def _problem(self, choice: Choice) -> str:
         """Why a model is not recommended; empty if nothing speaks against it."""
+        machine, settings = self._machine, self._settings
+        if choice.kind == "other" and _server_in_use(settings, self._environment) is not None:
+            return "its server does not answer, or no longer has it"
         if choice.verdict is not None and choice.verdict.kind != "fit":
             return choice.verdict.line
-        if choice.kind == "file" and not self._machine.runs_files:
+        if choice.kind == "file" and not machine.runs_files:
             return f"needs {extra_hint('local')}"
-        size = choice.size
-        if 0 < size.billions < LEAST_BILLIONS and choice.verdict is None:
-            return f"probably too small, with {size.billions:.2g} billion parameters"
-        needed = memory_needed(size.bytes or int(size.billions * BYTES_A_BILLION))
-        if limit and needed > limit:
-            return "takes too much of this machine's memory"
-        return ""
+        if 0 < choice.billions < LEAST_BILLIONS and choice.verdict is None:
+            return f"probably too small, with {choice.billions:.2g} billion parameters"
+        needed = memory_needed(choice.bytes or int(choice.billions * BYTES_A_BILLION))
+        here = min(machine.memory // 2, settings.llm_memory_mb * 2**20)
+        limit = {"server": machine.memory, "file": here}.get(choice.kind, needed)
+        return "takes too much of this machine's memory" if needed > limit else ""
 
 
 def _may_be_chosen(name: str) -> bool:
@@ -373,9 +344,8 @@ def _may_be_chosen(name: str) -> bool:
     return name not in _OWN_NAMES and not any(part in lowered for part in NOT_FOR_TEXT)
 
 
-def _completed(size: ModelSize, name: str) -> ModelSize:
-    billions = size.billions or billions_named(name) or size.bytes / BYTES_A_BILLION
-    return replace(size, billions=round(billions, 3))
+def _billions(name: str, size: ModelSize) -> float:
+    return round(size.billions or billions_named(name) or size.bytes / BYTES_A_BILLION, 3)
 
 
 def _in_order(choices: Sequence[Choice], machine: Machine) -> list[Choice]:
@@ -390,11 +360,11 @@ def _in_order(choices: Sequence[Choice], machine: Machine) -> list[Choice]:
 def _may_be_recommended(choice: Choice) -> bool:
     if choice.kind in _OWN_NAMES:
         return False
-    if choice.is_current:
+    if choice.in_use:
         # The user decided for it. A server that does not answer may do so tomorrow.
         is_unfit = choice.verdict is not None and choice.verdict.kind == "unfit"
-        return not (is_unfit or choice.is_gone or choice.is_refused)
-    return choice.kind != "program" and not choice.problem and not choice.leaves
+        return not (is_unfit or choice.is_lost)
+    return choice.kind != "program" and not choice.problem and not choice.leaves_machine
 
 
 def _rank(choice: Choice, largest: float) -> tuple[object, ...]:
@@ -409,7 +379,7 @@ def _rank(choice: Choice, largest: float) -> tuple[object, ...]:
         group = 3 + (choice.kind == "none")
     else:
         group = 2 if choice.problem else 1
-    billions = choice.size.billions
+    billions = choice.billions
     if LEAST_BILLIONS <= billions <= largest:
         size = (0, -billions)
     else:
@@ -417,4 +387,4 @@ def _rank(choice: Choice, largest: float) -> tuple[object, ...]:
         size = (2, billions) if billions else (1, 0.0)
     is_untested = choice.verdict is None
     is_server = choice.kind == "server"
-    return group, not choice.is_current, is_untested, size, not is_server, choice.name, choice.place
+    return group, not choice.in_use, is_untested, size, not is_server, choice.name, choice.place

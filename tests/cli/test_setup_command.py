@@ -97,7 +97,7 @@ def test_a_pipe_is_told_what_there_is_and_changes_nothing(here: Program) -> None
     before = config(here)
     shown = here("setup")
     assert shown.code == 0, shown.err
-    assert "84.5 %" in shown.out and "15.4 %" in shown.out
+    assert "With a capable model, amem finds" in " ".join(shown.out.split())
     assert "No capable model was found on this machine" in shown.out
     for line in ("ollama pull", "amem model pull", "--backend openai", "--backend command"):
         assert sum(line in row for row in shown.out.splitlines()) == 1
@@ -326,9 +326,7 @@ def test_without_a_vault_it_only_shows(here: Program, ollama: ChatServer) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("key", "model"), [("\r", "qwen3:4b"), ("1", "qwen3:4b"), ("2", "llama3:8b"), ("q", "")]
-)
+@pytest.mark.parametrize(("key", "model"), [("\r", "qwen3:4b"), ("2", "llama3:8b"), ("q", "")])
 def test_one_key_chooses(here: Program, ollama: ChatServer, key: str, model: str) -> None:
     # The first is tested before, which counts.
     ollama.models = ["qwen3:4b", "llama3:8b", "nothing:1b"]
@@ -404,7 +402,7 @@ def test_init_in_a_pipe_neither_asks_nor_looks(
     assert QUESTION not in made.out + made.err
 
 
-@pytest.mark.parametrize("fault", ["silence", "drip", "huge", "no_http", "deep", "hints", "packed"])
+@pytest.mark.parametrize("fault", ["silence", "drip", "huge", "deep"])
 def test_a_server_that_hangs_floods_or_talks_nonsense_is_harmless(
     here: Program, ollama: ChatServer, fault: str
 ) -> None:
@@ -474,13 +472,6 @@ def test_no_proxy_is_asked_about_this_machine(here: Program, ollama: ChatServer)
 )
 def test_a_name_tells_how_large_a_model_is(name: str, billions: float) -> None:
     assert billions_named(name) == pytest.approx(billions)
-
-
-def test_the_figures_stand_in_the_documents() -> None:
-    page = (TOP / "docs" / "memory.md").read_text(encoding="utf-8")
-    for part in table("measured.toml").values():
-        for figure in part.values():
-            assert f"{figure:,}".removesuffix(".0") in page
 
 
 def test_the_programs_are_asked_as_the_document_says() -> None:
