@@ -68,7 +68,6 @@ class Screen:
                 **os.environ,
                 "PYTHONPATH": str(Path(__file__).parents[1]),
                 "TERM": "xterm-256color",
-                "FORCE_HYPERLINK": "0",
                 **variables,
             },
             stdin=self._follower,

@@ -37,7 +37,6 @@ def at_terminal(
             **os.environ,
             "PYTHONPATH": top,
             "TERM": "xterm-256color",
-            "FORCE_HYPERLINK": "0",
             **variables,
         },
         stdin=follower,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from amem_cli.cli.files import ask_key, can_ask, write_in_editor
+from amem_cli.cli.files import ask_key, can_ask
 from amem_cli.cli.session import LIMIT, Session, session_of
 from amem_cli.editing import edit
-from amem_cli.editing.review import Decisions, ReviewItem, items_named, review_items
+from amem_cli.editing.review import Decisions, items_named, review_items
 from amem_cli.editing.review import accept as accept_items
 from amem_cli.editing.review import reject as reject_items
-from amem_cli.errors import AmemError, NotFoundError, Problem, SettingsError, UsageError
+from amem_cli.errors import AmemError, NotFoundError, Problem, UsageError
 from amem_cli.notes.note import RELATIONS, Relation
 from amem_cli.search.suggestions import open_links
 from amem_cli.terminal.history import (
@@ -30,7 +30,6 @@ from amem_cli.terminal.history import (
 from amem_cli.workspace.documents import links_document
 
 if TYPE_CHECKING:
-    from amem_cli.index.draft import FieldValue
     from amem_cli.index.memory_index import VaultPorts
     from amem_cli.index.records import NoteSummary
     from amem_cli.search.suggestions import OpenLink
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from amem_cli.workspace.workspace import Workspace
 
 LINK_KEYS = "[k]eep  [r]eject  [c]hange relation  [s]kip  [q]uit"
-REVIEW_KEYS = "[a]ccept  [r]eject  [e]dit  [s]kip  [A]ccept all of this note  [q]uit"
+REVIEW_KEYS = "[a]ccept  [r]eject  [s]kip  [A]ccept all of this note  [q]uit"
 _RELATIONS = "  ".join(f"[{number}] {name}" for number, name in enumerate(RELATIONS, 1))
 
 
@@ -90,9 +89,8 @@ def links(
             # Find all before deciding anything: a wrong name must change nothing.
             up = [_waiting_between(workspace, about, waiting, name) for name in keep or ()]
             down = [_waiting_between(workspace, about, waiting, name) for name in reject or ()]
-            if both := [each for each in up if each in down]:
-                name = both[0].other(about.path).title
-                raise UsageError(f"{name!r} cannot be both kept and rejected")
+            if any(each in down for each in up):
+                raise UsageError("a link cannot be both kept and rejected")
             for link in up:
                 decisions.keep(link, relation)
             for link in down:
@@ -120,7 +118,7 @@ def links(
         if kept or rejected or (by_keys and waiting):
             show_decided(console, kept, rejected)
         else:
-            show_links(console, shown, session.hyperlinks(), left_out=len(waiting) - len(shown))
+            show_links(console, shown, left_out=len(waiting) - len(shown))
 
     session.output.result(document, show)
     if interrupted:
@@ -175,7 +173,7 @@ def _links_by_keys(
             if not each.context
         }
         console.print()
-        show_link(console, link, session.hyperlinks(), beginnings=beginnings)
+        show_link(console, link, beginnings=beginnings)
         choice = ask_key(output, f"{LINK_KEYS}   ({len(left) + 1} left)", "kyrncsq\r\n")
         if choice == "q":
             break
@@ -225,7 +223,7 @@ def review(
     """
     session = session_of(context)
     by_options = bool(accept or reject or accept_all or reject_all)
-    if (accept_all and (reject_all or accept)) or (reject_all and reject):
+    if sum(map(bool, (accept_all, reject_all, accept or reject))) > 1:
         raise UsageError("these options cannot be combined", hint="amem review --help")
     by_keys = not (by_options or listing) and can_ask(session.output)
     with session.workspace() as workspace:
@@ -260,21 +258,15 @@ def _review_by_options(
     accept_all: bool,
     reject_all: bool,
 ) -> Decisions:
-    # Look up all ids before deciding anything: a wrong one must change nothing.
-    down = items_named(ports, reject or [])
-    down_ids = {each.proposal.id for each in down}
     if accept_all:
-        up = [each for each in review_items(ports, about) if each.proposal.id not in down_ids]
-    else:
-        up = items_named(ports, accept or [])
-        both = [each.proposal.id for each in up if each.proposal.id in down_ids]
-        if both:
-            raise UsageError(f"{both[0]} cannot be both accepted and rejected")
+        return accept_items(ports, review_items(ports, about))
     if reject_all:
-        up_ids = {each.proposal.id for each in up}
-        down = [each for each in review_items(ports, about) if each.proposal.id not in up_ids]
-    decisions = reject_items(ports, down) if down else Decisions()
-    return decisions + accept_items(ports, up)
+        return reject_items(ports, review_items(ports, about))
+    # Look up all ids before deciding anything: a wrong one must change nothing.
+    up, down = items_named(ports, accept or []), items_named(ports, reject or [])
+    if both := {each.proposal.id for each in up} & {each.proposal.id for each in down}:
+        raise UsageError(f"{min(both)} cannot be both accepted and rejected")
+    return reject_items(ports, down) + accept_items(ports, up)
 
 
 def _review_by_keys(session: Session, workspace: Workspace, about: str) -> Decisions:
@@ -292,7 +284,7 @@ def _review_by_keys(session: Session, workspace: Workspace, about: str) -> Decis
         show_waiting(console, step)
         if step.blocked:
             continue
-        choice = ask_key(session.output, f"{REVIEW_KEYS}   ({len(steps) + 1} left)", "aresAq")
+        choice = ask_key(session.output, f"{REVIEW_KEYS}   ({len(steps) + 1} left)", "arsAq")
         if choice == "q":
             break
         if choice == "r":
@@ -302,28 +294,4 @@ def _review_by_keys(session: Session, workspace: Workspace, about: str) -> Decis
             total += accept_items(workspace.ports, [step, *same])
             done = {each.proposal.id for each in same}
             steps = [each for each in steps if each.proposal.id not in done]
-        elif choice == "e":
-            total += _edited(session, workspace, step)
     return total
-
-
-def _edited(session: Session, workspace: Workspace, step: ReviewItem) -> Decisions:
-    """Let the user edit the value; if it cannot be used, the proposal stays."""
-    assert step.change is not None
-    if step.proposal.link_change is not None:
-        session.output.notice(
-            "a link change can only be accepted or rejected; it is still proposed"
-        )
-        return Decisions()
-    value = step.change.after
-    is_list = not isinstance(value, str)
-    try:
-        written = write_in_editor(("\n".join(value) if is_list else value) + "\n")
-        lines = [line.strip() for line in written.splitlines() if line.strip()]
-        edited: FieldValue = lines if is_list else " ".join(lines)
-        if not edited:
-            raise SettingsError("the value is empty; it is still proposed")
-        return accept_items(workspace.ports, [step], edited={step.proposal.id: edited})
-    except AmemError as error:
-        session.output.notice(error.message)
-        return Decisions()

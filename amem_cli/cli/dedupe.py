@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,8 +13,7 @@ from typer import Argument, Option
 from amem_cli.cli.files import ask_key, on_terminal
 from amem_cli.cli.session import Session, all_named, session_of
 from amem_cli.errors import AmemError, UsageError
-from amem_cli.notes.note import parse_note
-from amem_cli.terminal.output import Styled, first_lines, plural
+from amem_cli.terminal.output import first_lines, plural
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 KEYS = "[m]erge  [o]ther way round  [s]kip  [q]uit"
 _MAX_LINES = 4
-_MAX_DIFF_LINES = 60
 
 
 def dedupe(
@@ -119,10 +116,11 @@ def dedupe(
                 )
                 raise typer.Exit(1 if groups.groups or groups.conflicts else 0)
             if by_keys:
-                _merge_by_keys(session, merging, groups)
+                _merge_by_keys(session, merging, groups.groups)
             else:
-                for kept, other, _ in _pairs(groups.groups):
-                    merging.merge(kept, other)
+                for group in groups.groups:
+                    for each in group.others:
+                        merging.merge(group.kept, each.note)
     document = {
         "merged": [_merged_document(merged) for merged in merging.merges],
         "problems": merging.problems,
@@ -168,43 +166,28 @@ class _Merging:
         return f"merged; to revert: amem undo {merged.event}"
 
 
-def _merge_by_keys(session: Session, merging: _Merging, duplicates: Duplicates) -> None:
+def _merge_by_keys(session: Session, merging: _Merging, groups: Sequence[Group]) -> None:
     """Step through the pairs; each merge takes effect at once."""
     summary = merging.workspace.index.notes.summary
-    for first, second, left in _pairs(duplicates.groups):
-        # An earlier merge may have changed or removed them.
-        kept, other = summary(first.path), summary(second.path)
-        if kept is None or other is None:
-            continue
-        _show_pair(session, merging.workspace, kept, other)
-        key = ask_key(session.output, f"{KEYS}   ({left} left)", "mosq")
-        if key == "q":
-            break
-        if key != "s":
-            pair = (kept, other) if key == "m" else (other, kept)
-            # Report at once: after Ctrl-C there is no summary.
-            session.output.notice(merging.merge(*pair))
-
-
-def _pairs(groups: Sequence[Group]) -> Iterator[tuple[NoteSummary, NoteSummary, int]]:
+    console = session.output.console()
     left = sum(len(group.others) for group in groups)
     for group in groups:
         for each in group.others:
-            yield group.kept, each.note, left
             left -= 1
-
-
-def _show_pair(
-    session: Session, workspace: Workspace, kept: NoteSummary, other: NoteSummary
-) -> None:
-    console = session.output.console()
-    texts = [
-        parse_note(each.path, workspace.vault.read(each.path).raw).body for each in (kept, other)
-    ]
-    console.print()
-    console.print(Styled(("keep   ", "bold cyan"), (kept.title, "bold"), (f"  {kept.path}", "dim")))
-    console.print(Styled("other  ", (other.title, "bold"), (f"  {other.path}", "dim")))
-    _show_difference(console, *texts)
+            # An earlier merge may have changed or removed them.
+            kept, other = summary(group.kept.path), summary(each.note.path)
+            if kept is None or other is None:
+                continue
+            console.print()
+            _show_kept(console, group)
+            _show_other(console, each)
+            key = ask_key(session.output, f"{KEYS}   ({left + 1} left)", "mosq")
+            if key == "q":
+                return
+            if key != "s":
+                pair = (kept, other) if key == "m" else (other, kept)
+                # Report at once: after Ctrl-C there is no summary.
+                session.output.notice(merging.merge(*pair))
 
 
 def _duplicates_document(found: Duplicates) -> dict[str, Any]:
@@ -251,17 +234,19 @@ def _merged_document(merged: Merged) -> dict[str, Any]:
 def _show_duplicates(console: Console, found: Duplicates) -> None:
     """Groups of duplicates: the note to keep, and what the others add to it."""
     for group in found.groups:
-        _show_group(console, group)
+        _show_kept(console, group)
+        for each in group.others:
+            _show_other(console, each)
     for conflict in found.conflicts:
-        console.print(Styled(("conflict copy", "bold"), f"  {conflict.path}"))
-        console.print(Styled(f"  {_advice(conflict)}"))
+        console.print(("conflict copy", "bold"), f"  {conflict.path}")
+        console.print(f"  {_advice(conflict)}")
     among = f"among {plural(found.compared, 'note')}"
     if not (found.groups or found.conflicts):
         console.print(f"no duplicates {among}")
         return
-    console.print(Styled((f"{plural(len(found.groups), 'group')} {among}", "dim")))
+    console.print((f"{plural(len(found.groups), 'group')} {among}", "dim"))
     if found.groups:
-        console.print(Styled(("merge two: amem dedupe --merge KEEP OTHER", "dim")))
+        console.print(("merge two: amem dedupe --merge KEEP OTHER", "dim"))
 
 
 def _advice(conflict: ConflictFile) -> str:
@@ -272,17 +257,18 @@ def _advice(conflict: ConflictFile) -> str:
     return f"differs from {conflict.original}; merge it by hand, then delete it"
 
 
-def _show_group(console: Console, group: Group) -> None:
-    why = "exact" if group.kind == "exact" else "near"
+def _show_kept(console: Console, group: Group) -> None:
     title = (f"keep  {group.kept.title}", "bold")
-    console.print(Styled((f"{why:<6}", "bold cyan"), title, _place(group.kept)))
-    for each in group.others:
-        score = "same" if each.kind == "exact" else f"{each.similarity:.2f}"
-        console.print(Styled(f"      {score:<6}", (each.note.title, "bold"), _place(each.note)))
-        for line in _shown(each.beyond):
-            console.print(Styled("            ", (f"+ {line}", "green")))
-        if each.kind == "near" and not each.beyond:
-            console.print(Styled("            ", ("adds nothing to the note to keep", "dim")))
+    console.print((f"{group.kind:<6}", "bold cyan"), title, _place(group.kept))
+
+
+def _show_other(console: Console, found: Duplicate) -> None:
+    score = "same" if found.kind == "exact" else f"{found.similarity:.2f}"
+    console.print(f"      {score:<6}", (found.note.title, "bold"), _place(found.note))
+    for line in _shown(found.beyond):
+        console.print("            ", (f"+ {line}", "green"))
+    if found.kind == "near" and not found.beyond:
+        console.print("            ", ("adds nothing to the note to keep", "dim"))
 
 
 def _place(note: NoteSummary) -> tuple[str, str]:
@@ -295,35 +281,24 @@ def _shown(text: str) -> Iterator[str]:
     return first_lines([line for line in text.splitlines() if line.strip()], _MAX_LINES)
 
 
-def _show_difference(console: Console, kept: str, other: str) -> None:
-    """A diff of two notes' texts, the one to keep first."""
-    lines = list(difflib.unified_diff(kept.splitlines(), other.splitlines(), lineterm="", n=2))
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    # The first two lines are the header, for names of files that these texts do not have.
-    for line in first_lines(lines[2:], _MAX_DIFF_LINES):
-        console.print(Styled("  ", (line, styles.get(line[:1], "dim"))))
-    if not lines:
-        console.print("  the texts are the same")
-
-
 def _show_merges(console: Console, merges: Sequence[Merged], problems: Sequence[str]) -> None:
     """What was merged, and how to undo it."""
     for merged in merges:
         # Only a merge that was made has an event; a dry run must not claim one.
         would = "" if merged.event else "would be "
-        console.print(Styled((merged.removed, "bold"), f" → {would}merged into {merged.kept}"))
+        console.print((merged.removed, "bold"), f" → {would}merged into {merged.kept}")
         # The appended text begins with a rule, which would take one of the few lines.
         for line in _shown(merged.appended.replace("---", "", 1)):
-            console.print(Styled("  ", (f"+ {line}", "green")))
+            console.print("  ", (f"+ {line}", "green"))
         if merged.fields:
             console.print(f"  changed: {', '.join(merged.fields)}")
         for path in merged.redirected:
-            console.print(Styled(f"  redirected links in {path}"))
+            console.print(f"  redirected links in {path}")
         for line in merged.left:
-            console.print(Styled(("  ! ", "yellow"), line))
+            console.print(("  ! ", "yellow"), line)
         if merged.event:
-            console.print(Styled((f"  to revert: amem undo {merged.event}", "dim")))
+            console.print((f"  to revert: amem undo {merged.event}", "dim"))
     for problem in problems:
-        console.print(Styled(("! ", "yellow"), problem))
+        console.print(("! ", "yellow"), problem)
     if not (merges or problems):
         console.print("nothing to merge")

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
+import json
 import shutil
 import sys
 import tempfile
+from contextlib import closing, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
 
-from amem_cli.cli.session import LlmOption, session_of
+from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.data import table
 from amem_cli.system.command_lines import joined
-from amem_cli.terminal.output import Console, Hyperlinks, Part, PlainConsole, Styled, plural
-
-if TYPE_CHECKING:
-    from amem_cli.memory.outcome import Outcome
-    from amem_cli.workspace.workspace import Workspace
+from amem_cli.terminal.output import Console, plural
 
 
 def demo(
@@ -35,94 +32,63 @@ def demo(
         amem demo
         amem demo --keep ~/amem-demo
     """
-    from amem_cli.vault.template import create_vault
-
     session = session_of(context)
     root = keep.expanduser().resolve() if keep else Path(tempfile.mkdtemp(prefix="amem-demo-"))
     try:
-        create_vault(root)
-        as_json = session.output.as_json
-        # The story goes nowhere if the result is a JSON document.
-        console = PlainConsole(io.StringIO()) if as_json else session.output.console()
-        with contextlib.closing(session.open(root, llm=llm)) as vault:
-            document = _run(vault, root, console)
-        if as_json:
+        document = _story(session, root, llm=llm)
+        if session.output.as_json:
             session.output.json_line(document, indent=2)
-        _next_steps(console, root if keep else None)
+        else:
+            _next_steps(session.output.console(), root if keep else None)
     finally:
         if not keep:
             shutil.rmtree(root, ignore_errors=True)
 
 
-def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:
+def _story(session: Session, root: Path, *, llm: bool) -> dict[str, Any]:
+    """Run commands in a new vault, each below its line; returns their JSON documents, if asked."""
+    from amem_cli.cli.main import app
     from amem_cli.editing.edit import record_baseline
-    from amem_cli.graph.graph import neighbourhood
-    from amem_cli.graph.overview import vault_overview
-    from amem_cli.terminal.graph import show_neighbourhood, show_overview
-    from amem_cli.terminal.notes import show_hits
-    from amem_cli.workspace.documents import graph_document, outcome_document, search_document
+    from amem_cli.vault.template import create_vault
 
-    notes = record_baseline(workspace.ports)
-    _heading(console, "A vault of plain markdown notes")
-    _say(console, f"amem copied its template into {root}: {plural(notes, 'note')} by a person.")
-    workspace.embed_missing()
-    outcomes = _add_notes(workspace, console)
-    query = table("demo.toml")["query"]
-    found = workspace.search(query, limit=3)
-    _heading(console, "You ask")
-    _say(console, f'$ amem search "{query}"')
-    show_hits(console, found, Hyperlinks(), all_linked=True)
-    if any(hit.via for hit in found.hits):
-        _say(console, "Notes marked ↳ share few words with the question: a link brought them in.")
-    overview = vault_overview(workspace.ports)
-    _heading(console, "The network now")
-    show_overview(console, overview)
-    _heading(console, f"Around “{outcomes[0].title}”")
-    around = neighbourhood(overview.graph, outcomes[0].path, 1)
-    show_neighbourhood(console, overview.graph, around)
-    _say(
-        console, "\nEvery change is a line in .amem/journal: `amem history` shows what, why, when."
-    )
-    return {
-        "vault": str(root),
-        "added": [outcome_document(outcome) for outcome in outcomes],
-        "search": search_document(found),
-        "graph": graph_document(overview.graph),
-    }
+    as_json = session.output.as_json
+    # The story goes nowhere if the result is a JSON document.
+    console = Console(io.StringIO()) if as_json else session.output.console()
+    options = ["--vault", str(root), *(["--json"] if as_json else [])]
 
+    def run(heading: str, shown: str, *line: str) -> Any:
+        console.print((f"\n{heading}", "bold underline"))
+        console.print(f"$ amem {shown}")
+        page = io.StringIO()
+        with redirect_stdout(page if as_json else sys.stdout):
+            app([*options, *line], prog_name="amem", standalone_mode=False)
+        return json.loads(page.getvalue()) if as_json else None
 
-def _add_notes(workspace: Workspace, console: Console) -> list[Outcome]:
-    from amem_cli.editing.add import NewNote
-    from amem_cli.terminal.notes import show_outcome
-
-    outcomes = []
-    if workspace.settings.llm_backend == "none":
-        _say(
-            console,
-            "No language model is asked: amem's own analysis writes keywords, tags and links, "
-            "and no contexts.",
-        )
-    for number, note in enumerate(table("demo.toml")["notes"], 1):
-        _heading(console, f"{number}. You add a note")
+    create_vault(root)
+    with closing(session.open(root, llm=llm)) as workspace:
+        notes = record_baseline(workspace.ports)
+        workspace.embed_missing()
+    console.print(("\nA vault of plain markdown notes", "bold underline"))
+    console.print(f"amem copied its template into {root}: {plural(notes, 'note')} by a person.")
+    story = table("demo.toml")
+    query, added, how = story["query"], [], [] if llm else ["--no-llm"]
+    for number, note in enumerate(story["notes"], 1):
         title, content = note["title"], note["content"]
-        _say(console, f'$ amem add --title "{title}" "…"')
-        _say(console, ("  │ ", "dim"), content)
-        new = NewNote(content, title=title, folder=workspace.settings.notes_dir)
-        # In two steps, to show that a note is safe before the model begins.
-        path = workspace.add(new, wait=False).outcome.path
-        _say(console, "It is on disk and searchable. Now amem describes and links it …")
-        outcomes.append(workspace.process_note(path, new_text=True))
-        show_outcome(console, outcomes[-1])
-    return outcomes
-
-
-def _say(console: Console, *parts: Part) -> None:
-    console.print(Styled(*parts))
-
-
-def _heading(console: Console, text: str) -> None:
-    console.print()
-    _say(console, (text, "bold underline"))
+        heading = f"{number}. You add a note"
+        shown = f'add --title "{title}" "{content}"'
+        added.append(run(heading, shown, "add", content, "--title", title, *how))
+    document = {
+        "vault": str(root),
+        "added": added,
+        "search": run("You ask", f'search "{query}"', "search", query, "-k", "3", "--neighbors"),
+        "graph": run("The network now", "graph", "graph"),
+    }
+    around = story["notes"][0]["title"]
+    run("Around a note", f'graph "{around}" --depth 1', "graph", around, "--depth", "1")
+    console.print(
+        "\nEvery change is a line in .amem/journal: `amem history` shows what, why, when."
+    )
+    return document
 
 
 def _next_steps(console: Console, kept: Path | None) -> None:
@@ -140,7 +106,7 @@ def _next_steps(console: Console, kept: Path | None) -> None:
         f"{name} setup": "language models for contexts and more links; none is asked so far",
         f"{name} --help": "all commands",
     }
-    _heading(console, "What next")
+    console.print(("\nWhat next", "bold underline"))
     width = max(map(len, steps))
     for command, purpose in steps.items():
-        _say(console, f"$ {command:<{width}}   {purpose}")
+        console.print(f"$ {command:<{width}}   {purpose}")

@@ -122,9 +122,9 @@ def _evolve(
     interrupted = False
     with workspace.evolving(paths, rest=rest, dry_run=dry_run, **how) as batch:
         try:
-            with batch_progress(session.output, batch) as hidden:
+            with batch_progress(session.output, batch):
                 for number, outcome in enumerate(batch.outcomes(), 1):
-                    report.note(outcome, hidden)
+                    report.note(outcome)
                     if number % NOTES_IN_A_COMMIT == 0:
                         workspace.commit()
         except KeyboardInterrupt:
@@ -137,7 +137,7 @@ def _evolve(
     if batch.stopped:
         return EXIT_FIXABLE
     # A dry run leaves all notes pending, which is not a failure.
-    is_left = report.pending or report.failed
+    is_left = any(outcome.pending or outcome.failed for outcome in report.outcomes)
     return EXIT_NOT_FOUND if is_left and not dry_run else 0
 
 
@@ -318,7 +318,7 @@ def compare(
             raise NotFoundError("there is no note to compare with", hint="amem add adds one.")
         try:
             with session.output.progress("asking the models", at_once=False) as progress:
-                compared.run(progress or (lambda done, total: None))
+                compared.run(progress)
         finally:
             # What was answered until an interrupt is worth seeing, and was paid for.
             totals = comparison.totals_with_cost(compared, workspace.settings)

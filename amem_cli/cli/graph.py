@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,6 @@ from amem_cli.graph.formats import FORMATS, MAP_FORMATS, suffixes
 if TYPE_CHECKING:
     from amem_cli.graph.clusters import Cluster
     from amem_cli.graph.graph import Graph
-    from amem_cli.terminal.output import Console
     from amem_cli.workspace.workspace import Workspace
 
 # The layout of a map takes noticeable time from this many notes.
@@ -65,6 +64,13 @@ def graph(
         amem graph "Weekly review" --format dot | dot -Tsvg > review.svg
         amem graph --map --output map.png
     """
+    from amem_cli.graph.clusters import clusters
+    from amem_cli.graph.graph import distances, neighbourhood, shown_graph
+    from amem_cli.graph.map import check_map_packages
+    from amem_cli.graph.overview import overview
+    from amem_cli.terminal.graph import show_neighbourhood, show_overview
+    from amem_cli.terminal.output import Console
+
     session = session_of(context)
     form = _form(session, form, output, as_map=as_map)
     if form == "canvas" and output is not None and output.exists() and not force:
@@ -76,13 +82,39 @@ def graph(
     # The other formats are made to be shown to others (docs/graph.md).
     with_private = form in ("text", "json") if private is None else private
     with session.workspace() as workspace:
-        view = _GraphView(session, workspace, form, output, with_private, suggested)
+        root = workspace.note(note).path if note is not None else None
+        if as_map:
+            check_map_packages()
+            workspace.embed_missing()
+        # Programs tell suggestions apart, and in a page a switch shows them.
+        drawn = suggested or form in ("json", "html")
+        network = shown_graph(workspace.index, private=with_private, suggested=drawn)
+        if root is not None and root not in network.nodes:
+            raise NotFoundError(f"{root} is private", hint="--private includes it.")
+        if not with_private:
+            report_left_out(session, len(workspace.index.notes.private_paths()))
+        content: str | bytes
+        away: Mapping[str, int] | None = None
         if form == "text":
-            view.show(note, depth, limit)
+            page = io.StringIO()
+            console = session.output.console() if output is None else Console(page)
+            whole = session.output.verbose
+            if root is None:
+                show_overview(console, overview(network), everything=whole)
+            else:
+                branch = neighbourhood(network, root, depth)
+                show_neighbourhood(console, network, branch, 0 if whole else limit)
+            content = page.getvalue()
         elif as_map:
-            view.deliver(*view.map())
+            content = _map(session, workspace, network, form)
+        elif form == "html":
+            content = _page(workspace, network, clusters(network), focus=root)
         else:
-            view.deliver(*view.network(note, depth))
+            reached = network if suggested else replace(network, suggested=())
+            away = None if root is None else distances(reached, root, depth)
+            content = _network(session, workspace, network, form, root, away)
+    if output is not None or form != "text":
+        _deliver(session, content, form, output, len(network.nodes if away is None else away))
 
 
 def _form(session: Session, form: str | None, output: Path | None, *, as_map: bool) -> str:
@@ -112,152 +144,92 @@ def _form(session: Session, form: str | None, output: Path | None, *, as_map: bo
     return "json" if form == "text" and session.output.as_json and output is None else form
 
 
-@dataclass(frozen=True)
-class _GraphView:
-    """The network in one format, for the terminal, a pipe or a file."""
+def _network(
+    session: Session,
+    workspace: Workspace,
+    network: Graph,
+    form: str,
+    root: str | None,
+    away: Mapping[str, int] | None,
+) -> str:
+    """The whole network, or what is not too far `away` from a note, for another program."""
+    from amem_cli.graph.clusters import clusters
+    from amem_cli.graph.formats import export
+    from amem_cli.graph.graph import part
+    from amem_cli.workspace.documents import graph_document
 
-    session: Session
-    workspace: Workspace
-    form: str
-    output: Path | None
-    private: bool
-    asked: bool
-
-    def show(self, note: str | None, depth: int, limit: int) -> None:
-        """The summary, or the tree around a note, as text."""
-        from amem_cli.terminal.output import PlainConsole
-
-        if self.output is None:
-            self._draw(self.session.output.console(), note, depth, limit)
-        else:
-            page = io.StringIO()
-            self._draw(PlainConsole(page), note, depth, limit)
-            write_export(self.output, page.getvalue())
-            self.session.output.notice(f"wrote {self.output}")
-
-    def _draw(self, console: Console, note: str | None, depth: int, limit: int) -> None:
-        from amem_cli.graph.graph import neighbourhood
-        from amem_cli.graph.overview import vault_overview
-        from amem_cli.terminal.graph import show_neighbourhood, show_overview
-
-        everything = self.session.output.verbose
-        if note is None:
-            self._report_private()
-            ports = self.workspace.ports
-            overview = vault_overview(ports, private=self.private, suggested=self.asked)
-            show_overview(console, overview, everything=everything)
-        else:
-            network, root = self._network(note)
-            assert root is not None
-            branch = neighbourhood(network, root, depth)
-            show_neighbourhood(console, network, branch, 0 if everything else limit)
-
-    def network(self, note: str | None, depth: int) -> tuple[str, Graph]:
-        """The whole network, or what surrounds a note, for another program."""
-        from amem_cli.graph.clusters import clusters
-        from amem_cli.graph.formats import export
-        from amem_cli.graph.graph import distances, part
-        from amem_cli.workspace.documents import graph_document
-
-        network, root = self._network(note)
-        if self.form == "html":
-            return self._page(network, clusters(network), focus=root), network
-        reached = network if self.asked else replace(network, suggested=())
-        away = None if root is None else distances(reached, root, depth)
-        network = network if away is None else part(network, away)
-        if self.form == "json":
-            document = graph_document(network)
-            if away is not None:
-                nodes = [{**node, "distance": away[node["path"]]} for node in document["nodes"]]
-                document = {"root": root, **document, "nodes": nodes}
-            return _json(document), network
-        # Around one note, its links say more than clusters would.
-        groups = clusters(network) if root is None else []
-        text, notice = export(self.form, network, groups, self.workspace.root.name, root)
-        if notice:
-            self.session.output.notice(notice)
-        return text, network
-
-    def map(self) -> tuple[str | bytes, Graph]:
-        """All notes, placed by their meaning."""
-        from amem_cli.graph.map import (
-            check_map_packages,
-            map_clusters,
-            map_picture,
-            note_positions,
-        )
-        from amem_cli.workspace.documents import graph_document
-
-        check_map_packages()
-        notice, index = self.session.output.notice, self.workspace.index
-        self.workspace.embed_missing()
-        network, _ = self._network(None)
-        if len(network.nodes) >= _LARGE_MAP:
-            notice(f"laying out {len(network.nodes)} notes; this takes a while")
-        positions = note_positions(index, network.nodes)
-        groups, by_meaning = map_clusters(index, network)
-        if by_meaning:
-            notice("few notes are linked: the colours show similar meaning")
-        if self.form == "html":
-            return self._page(network, groups, positions=positions), network
-        if self.form == "png":
-            return map_picture(network, positions, groups, self.workspace.root.name), network
-        names = {path: cluster.name for cluster in groups for path in cluster.paths}
+    network = network if away is None else part(network, away)
+    if form == "json":
         document = graph_document(network)
-        for node in document["nodes"]:
-            # Null without a vector, or without a group.
-            node["x"], node["y"] = positions.get(node["path"], (None, None))
-            node["group"] = names.get(node["path"])
-        return _json(document), network
+        if away is not None:
+            nodes = [{**node, "distance": away[node["path"]]} for node in document["nodes"]]
+            document = {"root": root, **document, "nodes": nodes}
+        return _json(document)
+    # Around one note, its links say more than clusters would.
+    groups = clusters(network) if root is None else []
+    text, notice = export(form, network, groups, workspace.root.name, root)
+    if notice:
+        session.output.notice(notice)
+    return text
 
-    def _page(self, network: Graph, groups: Sequence[Cluster], **shown: Any) -> str:
-        from amem_cli.graph.page import graph_page
 
-        index = self.workspace.index
-        return graph_page(
-            network,
-            vault_name=self.workspace.root.name,
-            clusters=groups,
-            passages=index.text.passages,
-            made=index.link_history.first_made(),
-            **shown,
-        )
+def _map(session: Session, workspace: Workspace, network: Graph, form: str) -> str | bytes:
+    """All notes, placed by their meaning."""
+    from amem_cli.graph.map import map_clusters, map_picture, note_positions
+    from amem_cli.workspace.documents import graph_document
 
-    def _network(self, note: str | None) -> tuple[Graph, str | None]:
-        """The network and the path of the note."""
-        from amem_cli.graph.graph import shown_graph
+    notice, index = session.output.notice, workspace.index
+    if len(network.nodes) >= _LARGE_MAP:
+        notice(f"laying out {len(network.nodes)} notes; this takes a while")
+    positions = note_positions(index, network.nodes)
+    groups, by_meaning = map_clusters(index, network)
+    if by_meaning:
+        notice("few notes are linked: the colours show similar meaning")
+    if form == "html":
+        return _page(workspace, network, groups, positions=positions)
+    if form == "png":
+        return map_picture(network, positions, groups, workspace.root.name)
+    names = {path: cluster.name for cluster in groups for path in cluster.paths}
+    document = graph_document(network)
+    for node in document["nodes"]:
+        # Null without a vector, or without a group.
+        node["x"], node["y"] = positions.get(node["path"], (None, None))
+        node["group"] = names.get(node["path"])
+    return _json(document)
 
-        root = self.workspace.note(note).path if note is not None else None
-        # Programs tell suggestions apart, and in a page a switch shows them.
-        suggested = self.asked or self.form in ("json", "html")
-        network = shown_graph(self.workspace.index, private=self.private, suggested=suggested)
-        if root is not None and root not in network.nodes:
-            raise NotFoundError(f"{root} is private", hint="--private includes it.")
-        self._report_private()
-        return network, root
 
-    def _report_private(self) -> None:
-        if not self.private:
-            report_left_out(self.session, len(self.workspace.index.notes.private_paths()))
+def _page(workspace: Workspace, network: Graph, groups: Sequence[Cluster], **shown: Any) -> str:
+    from amem_cli.graph.page import graph_page
 
-    def deliver(self, content: str | bytes, network: Graph) -> None:
-        """Write to the file, and say so; or print to stdout."""
-        output = self.session.output
-        if self.output is not None:
-            write_export(self.output, content)
-            output.notice(f"wrote {self.output}")
-            if output.as_json:
-                notes = len(network.nodes)
-                document = {"path": str(self.output), "format": self.form, "notes": notes}
-                output.json_line(document, indent=2)
-        elif sys.stdout.isatty() and isinstance(content, str):
-            # Control characters in a title must not reach the terminal.
-            output.plain(content.rstrip("\n"))
-        else:
-            data = content if isinstance(content, bytes) else content.encode("utf-8")
-            # Text printed before must not come after what bypasses its buffer.
-            sys.stdout.flush()
-            sys.stdout.buffer.write(data)
+    index = workspace.index
+    return graph_page(
+        network,
+        vault_name=workspace.root.name,
+        clusters=groups,
+        passages=index.text.passages,
+        made=index.link_history.first_made(),
+        **shown,
+    )
+
+
+def _deliver(
+    session: Session, content: str | bytes, form: str, path: Path | None, notes: int
+) -> None:
+    """Write to the file, and say so; or print to stdout."""
+    output = session.output
+    if path is not None:
+        write_export(path, content)
+        output.notice(f"wrote {path}")
+        if output.as_json:
+            output.json_line({"path": str(path), "format": form, "notes": notes}, indent=2)
+    elif sys.stdout.isatty() and isinstance(content, str):
+        # Control characters in a title must not reach the terminal.
+        output.plain(content.rstrip("\n"))
+    else:
+        data = content if isinstance(content, bytes) else content.encode("utf-8")
+        # Text printed before must not come after what bypasses its buffer.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
 
 
 def _json(document: dict[str, Any]) -> str:

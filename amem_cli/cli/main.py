@@ -41,7 +41,6 @@ from amem_cli.system.signals import ENDING, refuse_interrupts
 from amem_cli.terminal.output import PLAINLY, Output, silence
 
 _ENDING = (signal.SIG_DFL, signal.default_int_handler)
-_SHOW_CURSOR = b"\x1b[?25h"
 _received: list[int] = []
 
 
@@ -85,10 +84,6 @@ def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
 
 def end_at_once(number: int, frame: object) -> None:
     """A signal handler that ends the process without cleaning up."""
-    # A progress bar has hidden the cursor.
-    with contextlib.suppress(OSError):
-        if os.isatty(2):
-            os.write(2, _SHOW_CURSOR)
     os._exit(EXIT_INTERRUPTED)
 
 
@@ -151,8 +146,8 @@ Set up
   model    model    Manage the language model and the encoder of a vault.
   compare  evolve   Compare two models on your own notes, side by side; nothing is written.
   config   config   Read and change settings of the vault or the user.
-  lsp      lsp      Serve the vault to a text editor over the Language Server Protocol (stdio).
-  mcp      mcp      Serve the vault to an agent over the Model Context Protocol (stdio).
+  lsp      serve    Serve the vault to a text editor over the Language Server Protocol (stdio).
+  mcp      serve    Serve the vault to an agent over the Model Context Protocol (stdio).
 """
 
 

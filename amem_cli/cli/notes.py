@@ -149,15 +149,13 @@ def _show_outcome(
         session.output.notice(
             f"! {similarity} is in {on_one_line(each.note.path)}; `amem dedupe --merge` merges them"
         )
-    verbose = session.output.verbose
     session.output.result(
         document,
         lambda console: show_outcome(
             console,
             outcome,
             headed=session.saved != outcome.path,
-            brief=not verbose,
-            verbose=verbose,
+            details=session.output.verbose,
         ),
     )
 
@@ -186,10 +184,7 @@ def show(
         elif raw:
             sys.stdout.buffer.write(view.raw)
         else:
-            hyperlinks = session.hyperlinks()
-            session.output.result(
-                note_document(view), lambda console: show_note(console, view, hyperlinks)
-            )
+            session.output.result(note_document(view), lambda console: show_note(console, view))
 
 
 def edit(context: typer.Context, note: NoteArgument = None, wait: WaitOption = True) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -30,10 +28,9 @@ from amem_cli.cli.session import (
     session_of,
 )
 from amem_cli.errors import EXIT_NOT_FOUND, EncoderError, SettingsError, UsageError
-from amem_cli.language.safe_text import printable
+from amem_cli.language.safe_text import on_one_line
 
 if TYPE_CHECKING:
-    from amem_cli.index.records import NoteSummary
     from amem_cli.workspace.workspace import SearchResult, Workspace
 
 _SIGNAL_SECONDS = 0.1
@@ -84,9 +81,6 @@ def search(
     paths_only: Annotated[
         bool, Option("--paths", "-l", help="Print only the paths of the direct hits, one a line.")
     ] = False,
-    print0: Annotated[
-        bool, Option("--print0", help="With -l: end each path with a null character.")
-    ] = False,
 ) -> None:
     """Find notes by meaning and by words, with the notes linked to them.
 
@@ -103,15 +97,13 @@ def search(
         amem search vacuum --mode keyword --tag databases -k 10
         amem search harbour --since "last month" --until yesterday
         amem search --queries questions.txt > answers.jsonl
-        amem search "loose ends" -l --print0 | xargs -0 grep TODO
+        amem search "loose ends" -l
     """
     from amem_cli.terminal.notes import show_hits
 
     query = " ".join(words or ())
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
-    if print0 and not paths_only:
-        raise UsageError("--print0 goes with --paths", hint="amem search QUERY -l --print0")
     if paths_only and (queries is not None or session_of(context).output.as_json):
         raise UsageError("--paths goes neither with --queries nor with --json")
     if not query.strip() and queries is None:
@@ -144,14 +136,12 @@ def search(
         if queries is None:
             result = answer(query)
             if paths_only:
-                end = "\0" if print0 else "\n"
-                _write_rows("".join(f"{hit.note.path}{end}" for hit in result.hits))
+                for hit in result.hits:
+                    session.output.plain(hit.note.path)
                 raise typer.Exit(EXIT_NOT_FOUND if result.problem else 0)
             session.output.result(
                 lambda: _document(result),
-                lambda console: show_hits(
-                    console, result, session.hyperlinks(), all_linked=neighbors is True
-                ),
+                lambda console: show_hits(console, result, all_linked=neighbors is True),
             )
             if result.problem:
                 raise typer.Exit(EXIT_NOT_FOUND)
@@ -253,16 +243,8 @@ def list_(
     ] = "created",
     reverse: Annotated[bool, Option("--reverse", help="Reverse the order.")] = False,
     limit: Annotated[int | None, Option(*LIMIT, min=1, help="Maximum number of notes.")] = None,
-    form: Annotated[
-        str,
-        Option(
-            "--format",
-            help="A row per note for other programs, of {path}, {title}, {id}, {created},"
-            " {modified}, {tags}, {keywords}, {aliases}, {context}, \\t, \\n and \\0.",
-        ),
-    ] = "",
 ) -> None:
-    r"""List notes, newest first.
+    """List notes, newest first.
 
     Given several conditions, a note must meet all of them.
 
@@ -273,16 +255,12 @@ def list_(
         amem list --stale-days 90 --sort modified --reverse
         amem list --created yesterday
         amem list --since "last week" --path 'daily/2026-*'
-        amem list --format '{path}\t{title}' | fzf --with-nth 2.. | cut -f 1
     """
     from amem_cli.search.read import Wanted
     from amem_cli.search.search import day_of
 
     selection = filters(tag, since, until, path, created, as_of)
     session = session_of(context)
-    if form and session.output.as_json:
-        raise UsageError("give --format or --json, not both")
-    row_of = _row_maker(form)
     with session.workspace() as workspace:
         days = stale_days or (workspace.settings.list_stale_days if stale else 0)
         untouched_since = (date.today() - timedelta(days=days)).isoformat() if days else ""
@@ -300,59 +278,14 @@ def list_(
         rows = [listed_document(note) for note in notes]
         session.output.json_line(rows, indent=2)
         return
-    if form:
-        _write_rows("".join(row_of(each.note) for each in notes))
-        return
-    hyperlinks = session.hyperlinks()
+    console = session.output.console()
     for each in notes:
         note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
         mark = "  (superseded)" if each.supersession.superseded_by else ""
         # A title may hold a line break, but a script reads one note a line.
-        title = (note.title, hyperlinks.to(note.path))
-        session.output.row(f"{note.id or '-':<16}  {day_of(note)}  ", title, f"{mark}{tags}")
-
-
-# What `list --format` knows of a note, and what stands between the parts of a list.
-_BETWEEN = {"tags": " ", "keywords": ", ", "aliases": ", "}
-_FIELDS = ("path", "title", "id", "created", "modified", *_BETWEEN, "context")
-_SIGNS = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
-_PART = re.compile(r"\\[tn0\\]|\{(\w*)\}")
-
-
-def _row_maker(form: str) -> Callable[[NoteSummary], str]:
-    r"""What makes a note's row of a form such as `{path}\t{title}`, with its end.
-
-    A row ends with a line break unless the form itself ends with `\n` or `\0`.
-
-    Raises:
-        UsageError: a field is unknown.
-    """
-    for match in _PART.finditer(form):
-        if match[1] is not None and match[1] not in _FIELDS:
-            raise UsageError(
-                f"--format has no field {match[0]}",
-                hint=f"Fields: {' '.join('{' + name + '}' for name in _FIELDS)}.",
-            )
-    end = "" if form.endswith(("\\n", "\\0")) else "\n"
-
-    def row(note: NoteSummary) -> str:
-        def part(match: re.Match[str]) -> str:
-            name = match[1]
-            if name is None:
-                return _SIGNS[match[0]]
-            value = note.made if name == "created" else getattr(note, name) or ""
-            text = value if isinstance(value, str) else _BETWEEN[name].join(value)
-            return text if name == "path" else " ".join(text.replace("\0", " ").split())
-
-        return _PART.sub(part, form) + end
-
-    return row
-
-
-def _write_rows(text: str) -> None:
-    """Write rows as they are; on a terminal, without what would steer it."""
-    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+        title = on_one_line(note.title)
+        console.print(f"{note.id or '-':<16}  {day_of(note)}  ", title, f"{mark}{tags}")
 
 
 def ask(

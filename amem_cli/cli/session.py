@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +15,12 @@ from typer import Argument, Option
 
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.terminal.output import Hyperlinks, Output, has_hyperlinks, plural
+from amem_cli.terminal.output import Output, plural
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.search import Filters
-    from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
 
 
@@ -40,10 +38,6 @@ class Session:
         from amem_cli.settings import find_vault
 
         return find_vault(self.vault)
-
-    def hyperlinks(self) -> Hyperlinks:
-        """What makes links of the names of this vault's notes, if the terminal has links."""
-        return Hyperlinks(self.root if has_hyperlinks(sys.stdout, os.environ) else None)
 
     @contextlib.contextmanager
     def workspace(self, *, sync: bool = True, **how: Any) -> Iterator[Workspace]:
@@ -255,11 +249,7 @@ def named_or_picked(
     if not notes:
         raise NotFoundError("there is no note to choose", hint="`amem list` shows all.")
     notes.sort(key=lambda note: note.made, reverse=True)
-    picked = pick([_item(note) for note in notes], prompt, color=session.output.color is not False)
-    if picked is None:
-        # Leaving the list ends the command like Ctrl-C.
-        raise KeyboardInterrupt
-    return notes[picked]
+    return pick(notes, prompt, color=session.output.color is not False)
 
 
 def all_named(workspace: Workspace, names: Sequence[str]) -> list[NoteSummary]:
@@ -294,15 +284,3 @@ def report_left_out(session: Session, count: int) -> None:
     """Say how many private notes are not in the result, if any."""
     if count:
         session.output.notice(f"left out {plural(count, 'private note')}; --private includes them")
-
-
-def _item(note: NoteSummary) -> PickerItem:
-    from amem_cli.terminal.picker import PickerItem
-
-    def clean(text: str) -> str:
-        return on_one_line(text).replace("\t", " ")
-
-    day = note.made[:10]
-    tags = " ".join(f"#{tag}" for tag in note.tags)
-    hidden_terms = " ".join((note.path, note.id or "", *note.aliases))
-    return PickerItem(clean(note.title), clean(f"{day}  {tags}".rstrip()), hidden_terms)

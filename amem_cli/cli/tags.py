@@ -42,8 +42,9 @@ def list_tags(
     if session.output.as_json:
         session.output.json_line([{"tag": tag, "notes": count} for tag, count in rows], indent=2)
         return
+    console = session.output.console()
     for tag, count in rows:
-        session.output.row(f"{count:>6}  ", f"#{tag}")
+        console.print(f"{count:>6}  ", f"#{tag}")
 
 
 @tags.command()

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
 from amem_cli.cli.session import LlmOption, Session, session_of
-from amem_cli.errors import AmemError, UsageError
+from amem_cli.errors import UsageError
 from amem_cli.system.signals import ENDING
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
     from amem_cli.terminal.output import Output
-    from amem_cli.terminal.watching import WatchScreen
+    from amem_cli.terminal.progress import ProgressLine
     from amem_cli.watch.loop import Watch
     from amem_cli.watch.watcher import Watcher
     from amem_cli.watch.worker import WatchEvent
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 # A watcher first completes the note at hand, which may take the model a while.
 STOP_SECONDS = 60.0
-QUEUE_SHOWN = 4
 
 
 def watch(
@@ -168,8 +165,7 @@ def _once(session: Session, workspace: Workspace) -> None:
         unsettled = sum(outcome.unsettled for outcome in outcomes)
         for outcome in outcomes:
             if not outcome.unsettled:
-                verbose = session.output.verbose
-                show_outcome(console, outcome, brief=not verbose, cut=not verbose, verbose=verbose)
+                show_outcome(console, outcome, details=session.output.verbose)
         if unsettled:
             seconds = f"{workspace.settings.evolution_settle_seconds:g} s"
             session.output.notice(
@@ -198,101 +194,49 @@ def _elsewhere(watcher: Watcher) -> str:
 
 
 def _watch(session: Session, workspace: Workspace) -> None:
+    from amem_cli.terminal.progress import ProgressLine
     from amem_cli.watch.watcher import Watcher
 
     output = session.output
-    with contextlib.ExitStack() as shown:
-        screen = _screen(session, workspace, shown) if _has_screen(output) else None
-        # An indented document, such as an error, would break the lines.
-        output.in_lines = output.as_json
-        watcher = Watcher(workspace, screen.report if screen else partial(_report, output))
-        shown.enter_context(watcher.held())
+    line = ProgressLine(output, "embedding passages")
+    watcher = Watcher(workspace, partial(_report, output, line))
+    with watcher.held(), line:
         elsewhere = _elsewhere(watcher)
         if elsewhere:
             output.notice(elsewhere)
-        try:
-            watcher.run(
-                lambda watch: _stop_on_signals(watch, screen),
-                lambda: _leave(screen),
-                evolves=not elsewhere,
-            )
-        except AmemError as error:
-            if not output.as_json:
-                raise
-            # As one line, like everything printed before.
-            output.error(error)
-            raise typer.Exit(error.exit_code) from None
+        # Beside threads that do not end, the process ends as if all were done.
+        watcher.run(_stop_on_signals, lambda: os._exit(0), evolves=not elsewhere)
 
 
-def _report(output: Output, news: WatchEvent | None, status: WatchStatus) -> None:
-    """Tell an event as a line of JSON, or as plain lines."""
-    from amem_cli.terminal.watching import news_document, news_lines
+def _report(
+    output: Output, line: ProgressLine, news: WatchEvent | None, status: WatchStatus
+) -> None:
+    """Tell an event as a line of JSON, or as lines with the time."""
+    from amem_cli.terminal.watching import news_document, news_rows
 
     if news is None:
         return
     now = datetime.now().astimezone()
     if output.as_json:
         output.json_line(news_document(news, now))
-    else:
-        for line, _ in news_lines(news):
-            output.plain(f"{now:%H:%M:%S}  {line}")
-    # A program that reads the pipe would otherwise get events only when the buffer is full.
-    sys.stdout.flush()
+        # A program that reads the pipe would otherwise get events only when the buffer is full.
+        sys.stdout.flush()
+        return
+    if news.kind == "embedding":
+        line.report(news.detail["done"], news.detail["total"])
+    for row in news_rows(news):
+        output.console().print((f"{now:%H:%M:%S}  ", "dim"), *row)
 
 
-def _has_screen(output: Output) -> bool:
-    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
-    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
-    return sys.stdout.isatty() and not (dumb or output.as_json or output.quiet)
-
-
-def _screen(session: Session, workspace: Workspace, shown: contextlib.ExitStack) -> WatchScreen:
-    from amem_cli.terminal.watching import WatchBoard, WatchScreen, at_home, summary
-    from amem_cli.workspace.watch_lock import WatchStatus
-
-    started = datetime.now().astimezone()
-    board = WatchBoard(at_home(workspace.root), WatchStatus(os.getpid(), "", started.isoformat()))
-
-    def look() -> None:
-        settings = workspace.settings
-        without = settings.llm_backend == "none"
-        board.model = (
-            "no language model" if without else Path(settings.llm_model).name or "bundled model"
-        )
-        board.settle = settings.evolution_settle_seconds
-        board.queue = [note.path for note in workspace.index.queue.pending()[:QUEUE_SHOWN]]
-
-    # The terminal drops the screen's content at its end; only this stays.
-    shown.callback(
-        lambda: session.output.plain(summary(board, datetime.now().astimezone() - started))
-    )
-    screen = WatchScreen(board, session.output.color, look)
-    shown.enter_context(screen.shown())
-    return screen
-
-
-def _leave(screen: WatchScreen | None) -> None:
-    """End the process as if all were done; called beside threads that do not end."""
-    if screen is not None:
-        screen.leave()
-    os._exit(0)
-
-
-def _stop_on_signals(watch: Watch, screen: WatchScreen | None) -> None:
+def _stop_on_signals(watch: Watch) -> None:
     """End the watch after the current note on a first signal, at once on a second."""
 
     def end(number: int, frame: object) -> None:
-        signal.signal(number, at_once)
-        if screen is not None:
-            screen.board.stopping = True
-        watch.stop()
-
-    def at_once(number: int, frame: object) -> None:
-        if screen is not None:
-            screen.leave()
         # By the signal itself, so that the shell sees why the process ended.
         signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        if sys.stderr.isatty():
+            os.write(2, b"\nstopping after this note; Ctrl-C again stops at once\n")
+        watch.stop()
 
     for number in ENDING:
         # nohup ignores SIGHUP, and that must stay.

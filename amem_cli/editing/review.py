@@ -5,13 +5,13 @@ A proposal is compared with its note as it is today, which may have changed sinc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from amem_cli.errors import AmemError, NotFoundError, Problem, UsageError
-from amem_cli.index.draft import FieldValue, NoteDraft, change_of, new_event, provenance_of
+from amem_cli.index.draft import NoteDraft, change_of, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
@@ -90,27 +90,15 @@ def items_named(ports: VaultPorts, prefixes: Sequence[str]) -> list[ReviewItem]:
     return list(named.values())
 
 
-def accept(
-    ports: VaultPorts,
-    proposals: Sequence[ReviewItem],
-    *,
-    edited: Mapping[str, FieldValue] | None = None,
-) -> Decisions:
-    """Carry proposals out, note by note; one that fails stops no other.
-
-    `edited` has values that the person put in place of the proposed ones, by proposal id; they are
-    the person's own from then on. One that is not valid in its field is an error.
-    """
-    values: dict[str, FieldValue] = {}
+def accept(ports: VaultPorts, proposals: Sequence[ReviewItem]) -> Decisions:
+    """Carry proposals out, note by note; one that fails stops no other."""
     by_note: dict[str, list[ReviewItem]] = {}
     for item in proposals:
         by_note.setdefault(item.path, []).append(item)
-        if edited and item.proposal.id in edited:
-            values[item.proposal.id] = _checked(item.proposal.change, edited[item.proposal.id])
     total = Decisions()
     for path, items in by_note.items():
         try:
-            total += _accept_in_note(ports, path, items, values)
+            total += _accept_in_note(ports, path, items)
         except AmemError as error:
             total += Decisions(problems=(Problem(path, 0, error.message, error.hint),))
     return total
@@ -134,9 +122,7 @@ def _undecided(ports: VaultPorts, items: Sequence[ReviewItem]) -> list[ReviewIte
     return [item for item in items if item.proposal.id in ids]
 
 
-def _accept_in_note(
-    ports: VaultPorts, path: str, items: Sequence[ReviewItem], values: Mapping[str, FieldValue]
-) -> Decisions:
+def _accept_in_note(ports: VaultPorts, path: str, items: Sequence[ReviewItem]) -> Decisions:
     accepted: list[ReviewItem] = []
     outdated: list[ReviewItem] = []
     # A dict, as many proposals of one note are blocked for one reason.
@@ -146,17 +132,13 @@ def _accept_in_note(
         # The note may have changed, or somebody may have decided, since the proposals were shown.
         for shown in _undecided(ports, items):
             item = _compared(ports, shown.proposal)
-            value = values.get(item.proposal.id)
-            before = shown.change and shown.change.before
-            if value is not None and (item.change is None or item.change.before != before):
-                blocked[f"{item.proposal.change.field} changed while you edited"] = None
-            elif item.blocked:
+            if item.blocked:
                 blocked[item.blocked] = None
             elif item.outdated:
                 outdated.append(item)
             else:
                 draft = draft or NoteDraft(ports, ports.vault.read(path))
-                if _carry_out(ports, draft, item.proposal, value):
+                if _carry_out(ports, draft, item.proposal):
                     accepted.append(item)
                 else:
                     # Another proposal of this round has said it already.
@@ -174,18 +156,14 @@ def _accept_in_note(
     return Decisions(tuple(accepted), outdated=tuple(outdated), problems=problems)
 
 
-def _carry_out(
-    ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
-) -> bool:
-    by, review = ("machine", "accepted") if value is None else ("person", "edited")
-    why = {"reason": proposal.reason, "relation": proposal.relation, "review": review}
-    event = _decision(ports, "evolve", proposal, by=by, **why)
+def _carry_out(ports: VaultPorts, draft: NoteDraft, proposal: Proposal) -> bool:
+    why = {"reason": proposal.reason, "relation": proposal.relation, "review": "accepted"}
+    event = _decision(ports, "evolve", proposal, by="machine", **why)
     if proposal.link_change is not None:
         changes = [proposal.link_change]
         return bool(draft_link_changes(draft, ports.index, changes, partial(replace, event)))
-    if value is None:
-        owned = provenance_of(ports.index, draft.note.id or draft.path, draft.events)
-        value = value_today(proposal.change, draft.note, owned)
+    owned = provenance_of(ports.index, draft.note.id or draft.path, draft.events)
+    value = value_today(proposal.change, draft.note, owned)
     return value is not None and draft.change({proposal.change.field: value}, event)
 
 
@@ -236,7 +214,7 @@ def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
         change = Change("links", [before.text], [] if after is None else [before.text])
         return replace(item, change=change, link_before=before, link_after=after)
     try:
-        _checked(change, change.after)
+        _refuse_invalid(change)
     except UsageError as error:
         return replace(item, outdated=error.message)
     value = value_today(change, note, owned)
@@ -252,30 +230,17 @@ def _note_by_key(ports: VaultPorts, key: str) -> NoteSummary | None:
     return same[0] if len(same) == 1 else None
 
 
-def _checked(change: Change, value: FieldValue) -> FieldValue:
-    """The value cleaned for the field: one line each, tags by Obsidian's rules.
-
-    What was there before stays as it is; `UsageError` if the field cannot hold the value.
-    """
+def _refuse_invalid(change: Change) -> None:
+    """`UsageError` if the field cannot hold the value; the file of a proposal may be damaged."""
+    value = change.after
     if change.field == "links":
-        raise UsageError(
-            "a proposal about a link cannot be edited by hand",
-            hint="Accept it or turn it down; `amem link` and `amem unlink` are yours.",
-        )
+        raise UsageError("a proposal about a link lacks the link")
     if change.field == "context":
-        line = clean_line(value, LONGEST_CONTEXT) if isinstance(value, str) else None
-        if line is None:
-            raise UsageError(
-                "this cannot be a context", hint="One plain sentence, without markup or links."
-            )
-        return line
-    checked: dict[str, None] = {}
+        if not isinstance(value, str) or clean_line(value, LONGEST_CONTEXT) is None:
+            raise UsageError("this cannot be a context")
+        return
     for text in () if isinstance(value, str) else value:
-        clean: str | None = text
-        if text not in change.before:
-            is_tag = change.field == "tags"
-            clean = normalise_tag(text) if is_tag else clean_line(text, LONGEST_KEYWORD)
-        if clean is None:
+        is_tag = change.field == "tags"
+        clean = normalise_tag(text) if is_tag else clean_line(text, LONGEST_KEYWORD)
+        if clean is None and text not in change.before:
             raise UsageError(f"{text!r} is not valid in {change.field}")
-        checked[clean] = None
-    return list(checked)

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amem_cli.graph.clusters import Cluster, clusters
-from amem_cli.graph.graph import shown_graph
 from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
-    from amem_cli.index.memory_index import VaultPorts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +30,6 @@ class Overview:
     orphans: tuple[str, ...]
     missing: tuple[tuple[str, tuple[str, ...]], ...]
     disputes: tuple[Edge, ...]
-
-
-def vault_overview(ports: VaultPorts, **which: bool) -> Overview:
-    """Summarise a vault's network; `which` as for `shown_graph`."""
-    return overview(shown_graph(ports.index, **which))
 
 
 def overview(graph: Graph) -> Overview:

@@ -1,12 +1,11 @@
-"""Signals: those that end a program, holding them off, and job control."""
+"""Signals: those that end a program, and holding them off."""
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,15 +56,3 @@ def refuse_interrupts() -> None:
     """Hold off SIGINT for the rest of this process, where the system can."""
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-
-def on_suspension(handler: Callable[[int, Any], None]) -> None:
-    """Call a handler on Ctrl-Z, which then has to `suspend`; Windows has no job control."""
-    if sys.platform != "win32":
-        signal.signal(signal.SIGTSTP, handler)
-
-
-def suspend() -> None:
-    """Stop this process until the shell continues it."""
-    if sys.platform != "win32":
-        os.kill(os.getpid(), signal.SIGSTOP)

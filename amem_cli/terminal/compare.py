@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from amem_cli.language.safe_text import on_one_line
+from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.compare import SideResult
 from amem_cli.models.price import money
 from amem_cli.terminal.notes import change_lines
-from amem_cli.terminal.output import Part, PlainConsole, Styled
+from amem_cli.terminal.output import Part, Styled
 from amem_cli.workspace.documents import COMPARED, document
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from amem_cli.memory.compare import Comparison, SideTotals
     from amem_cli.terminal.output import Console
 
@@ -61,10 +64,10 @@ def _show_note(console: Console, comparison: Comparison, number: int) -> None:
     not_asked = SideResult(failure="not asked")
     one, other = ([*each, not_asked][min(number, len(each))] for each in comparison.results)
     aspects = _aspects(one, other)
-    if isinstance(console, PlainConsole) or getattr(console, "width", 0) < LEAST_WIDTH:
+    if not console.is_terminal or shutil.get_terminal_size().columns < LEAST_WIDTH:
         _show_stacked(console, aspects)
     else:
-        _show_columns(console, aspects)
+        _show_columns(aspects)
 
 
 def _show_stacked(console: Console, aspects: Sequence[Aspect]) -> None:
@@ -76,7 +79,8 @@ def _show_stacked(console: Console, aspects: Sequence[Aspect]) -> None:
                 label = mark = ""
 
 
-def _show_columns(console: Console, aspects: Sequence[Aspect]) -> None:
+def _show_columns(aspects: Sequence[Aspect]) -> None:
+    from rich.console import Console as RichConsole
     from rich.table import Table
     from rich.text import Text
 
@@ -86,9 +90,16 @@ def _show_columns(console: Console, aspects: Sequence[Aspect]) -> None:
     table.add_column(ratio=1)
     table.add_row("", *(Text(letter, style="bold cyan") for letter in LETTERS))
     for label, *cells in aspects:
-        texts = [Text("\n").join(Styled(*line).as_text() for line in lines) for lines in cells]
+        texts = [Text("\n").join(map(_drawn, lines)) for lines in cells]
         table.add_row(label, *(text if text.plain else Text("–", style="dim") for text in texts))
-    console.print(table)
+    RichConsole(highlight=False).print(table)
+
+
+def _drawn(line: Line) -> Text:
+    from rich.text import Text
+
+    pairs = ((part, "") if isinstance(part, str) else part for part in line)
+    return Text.assemble(*((printable(text), style) for text, style in pairs))
 
 
 def _aspects(one: SideResult, other: SideResult) -> list[Aspect]:

@@ -6,17 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.terminal.output import PlainConsole, Styled, plural
+from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
-    from rich.text import Text
-    from rich.tree import Tree
-
     from amem_cli.graph.graph import Branch, Edge, Graph
     from amem_cli.graph.overview import Overview
-    from amem_cli.terminal.output import Console, Part
-
-    Row = tuple[Part, ...]
+    from amem_cli.terminal.output import Console, Row
 
 SHOWN = 5
 _SHOWN_CLUSTERS = 8
@@ -24,19 +19,12 @@ _MEMBERS_NAMED = 6
 _PLACES_NAMED = 2
 
 
-def _cut(*parts: Part) -> Text:
-    """A line that a narrow terminal cuts with an ellipsis."""
-    text = Styled(*parts).as_text()
-    text.no_wrap, text.overflow = True, "ellipsis"
-    return text
-
-
 def show_overview(console: Console, seen: Overview, *, everything: bool = False) -> None:
     """A summary of the network; `everything` is each list in full, not its first few entries."""
     graph = seen.graph
-    _line(console, *_counts(seen))
+    console.print(*_counts(seen))
     if not graph.nodes:
-        console.print(Styled('`amem add "…"` writes the first note'))
+        console.print('`amem add "…"` writes the first note')
         return
     titles = {path: on_one_line(note.title) for path, note in graph.nodes.items()}
     left_out = False
@@ -47,13 +35,13 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
         if not rows:
             return
         console.print()
-        _line(console, (name, "bold cyan"), (f"  {subtitle}", "dim"))
+        console.print((name, "bold cyan"), (f"  {subtitle}", "dim"))
         shown = rows if everything else rows[:limit]
         for row in shown:
-            _line(console, *row)
+            console.print(*row)
         if len(shown) < len(rows):
             left_out = True
-            _line(console, (f"  … and {len(rows) - len(shown)} more", "dim"))
+            console.print((f"  … and {len(rows) - len(shown)} more", "dim"))
 
     hubs = seen.hubs if everything else seen.hubs[:SHOWN]
     section("hubs", "linked with the most notes", _counted(hubs, titles), len(hubs))
@@ -74,9 +62,9 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
     broken = f"{plural(len(graph.broken), 'link')} to {plural(len(seen.missing), 'missing note')}"
     section("broken links", broken, [_missing_row(*each) for each in seen.missing])
     if not graph.edges and len(graph.nodes) > 1:
-        console.print(Styled("\n`amem evolve --all` looks for links among all notes"))
+        console.print("\n`amem evolve --all` looks for links among all notes")
     elif left_out:
-        console.print(Styled(("\n--verbose shows all of each list", "dim")))
+        console.print(("\n--verbose shows all of each list", "dim"))
 
 
 def _counts(seen: Overview) -> Row:
@@ -141,22 +129,14 @@ def show_neighbourhood(console: Console, graph: Graph, branch: Branch, limit: in
         limit: links shown of one note; 0 for all.
     """
     note = graph.nodes[branch.path]
-    head = (on_one_line(note.title), "bold"), (f"  {on_one_line(branch.path)}", "dim")
+    console.print((on_one_line(note.title), "bold"), (f"  {on_one_line(branch.path)}", "dim"))
     if not branch.children:
-        _line(console, *head)
-        console.print(Styled("no links to or from this note"))
+        console.print("no links to or from this note")
         return
-    if isinstance(console, PlainConsole):
-        console.print(Styled(*head))
-        for line in _plain_tree(graph, branch, limit, ""):
-            console.print(Styled(line))
-    else:
-        from rich.tree import Tree
-
-        tree = Tree(_cut(*head), guide_style="dim")
-        _grow(tree, graph, branch, limit)
-        console.print(tree, soft_wrap=False)
-    _line(console, (f"→ links to   ← is linked from   ↔ both   {_count_below(branch)}", "dim"))
+    for row in _tree(graph, branch, limit, ""):
+        console.print(*row)
+    legend = f"→ links to   ← is linked from   ↔ both   {_count_below(branch)}"
+    console.print((legend, "dim"))
 
 
 def _count_below(branch: Branch) -> str:
@@ -170,31 +150,17 @@ def _count_below(branch: Branch) -> str:
     return direct + "".join(f", {count} at {away}" for away, count in enumerate(further, 2))
 
 
-def _plain_tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterator[str]:
+def _tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterator[Row]:
     shown = branch.children[:limit] if limit else branch.children
     left = len(branch.children) - len(shown)
     for place, child in enumerate(shown, 1):
         last = place == len(shown) and not left
-        reason = _reason(child)
-        label = str(Styled(*_label(graph, child)))
-        yield f"{guides}{'└── ' if last else '├── '}{label}{': ' if reason else ''}{reason}"
-        yield from _plain_tree(graph, child, limit, f"{guides}{'    ' if last else '│   '}")
+        reason = on_one_line(child.edge.reason) if child.edge is not None else ""
+        guide = (f"{guides}{'└── ' if last else '├── '}", "dim")
+        yield guide, *_label(graph, child), f": {reason}" if reason else ""
+        yield from _tree(graph, child, limit, f"{guides}{'    ' if last else '│   '}")
     if left:
-        yield f"{guides}└── … {left} more (--limit 0 shows all)"
-
-
-def _grow(tree: Tree, graph: Graph, branch: Branch, limit: int) -> None:
-    from rich.console import Group
-
-    shown = branch.children[:limit] if limit else branch.children
-    for child in shown:
-        label = _cut(*_label(graph, child))
-        reason = _reason(child)
-        entry = Group(label, Styled((f"  {reason}", "italic"))) if reason else label
-        _grow(tree.add(entry), graph, child, limit)
-    left = len(branch.children) - len(shown)
-    if left:
-        tree.add(_cut((f"… {left} more (--limit 0 shows all)", "dim")))
+        yield ((f"{guides}└── … {left} more (--limit 0 shows all)", "dim"),)
 
 
 def _label(graph: Graph, child: Branch) -> Row:
@@ -210,20 +176,9 @@ def _label(graph: Graph, child: Branch) -> Row:
     )
 
 
-def _reason(child: Branch) -> str:
-    return on_one_line(child.edge.reason) if child.edge is not None else ""
-
-
 def _who(edge: Edge) -> str:
     relation = on_one_line(edge.relation).replace("_", " ")
     strength = "" if edge.strength is None else f"{edge.strength:.1f}"
     by = "amem" if edge.by == "machine" else "you"
     by = "suggested" if edge.suggested else by
     return ", ".join(part for part in (relation, strength, by) if part)
-
-
-def _line(console: Console, *parts: Part) -> None:
-    """Print a line, cut to a terminal's width."""
-    # Colours forced into a pipe come with a soft-wrapping console: no width to cut to.
-    is_whole = isinstance(console, PlainConsole) or getattr(console, "soft_wrap", False)
-    console.print(Styled(*parts) if is_whole else _cut(*parts))

@@ -9,13 +9,14 @@ from amem_cli.journal.events import Event, to_record
 from amem_cli.journal.provenance import gives_identity
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
-from amem_cli.terminal.output import Console, Hyperlinks, Styled, first_lines, plural
+from amem_cli.terminal.output import first_lines, plural
 
 if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.journal.events import LinkRecord
     from amem_cli.search.suggestions import OpenLink
+    from amem_cli.terminal.output import Console
 
 _MAX_DIFF_LINES = 6
 _LONGEST_BEGINNING = 160
@@ -49,9 +50,9 @@ def show_history(
         sentence = (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold")
         undone = f"  (taken back by {entry.undone_by})" if entry.undone_by else ""
         number = (f"  {event.id}", "dim")
-        console.print(Styled(moment, "  ", sentence, (undone, "yellow"), number))
+        console.print(moment, "  ", sentence, (undone, "yellow"), number)
         for text, style in _details(event):
-            console.print(Styled("    ", (text, style)))
+            console.print("    ", (text, style))
 
 
 def _is_worth_showing(event: Event) -> bool:
@@ -186,49 +187,42 @@ def _listing(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def show_link(
-    console: Console, link: OpenLink, hyperlinks: Hyperlinks, *, beginnings: Mapping[str, str]
-) -> None:
+def show_link(console: Console, link: OpenLink, *, beginnings: Mapping[str, str]) -> None:
     """One link, with what its two notes say.
 
     Args:
         beginnings: of the texts of notes without a context, by path.
     """
-    _show_ends(console, link, hyperlinks)
+    _show_ends(console, link)
     for note in (link.source, link.target):
         about = on_one_line(note.context or beginnings.get(note.path, ""))[:_LONGEST_BEGINNING]
         if about:
-            console.print(Styled((f"  {on_one_line(note.title)}: ", "dim"), about))
-    console.print(Styled("  ", (link.reason, "italic")))
+            console.print((f"  {on_one_line(note.title)}: ", "dim"), about)
+    console.print("  ", (link.reason, "italic"))
 
 
-def _show_ends(console: Console, link: OpenLink, hyperlinks: Hyperlinks) -> None:
-    source, target = (
-        (on_one_line(note.title), hyperlinks.to(note.path, "bold"))
-        for note in (link.source, link.target)
-    )
+def _show_ends(console: Console, link: OpenLink) -> None:
+    source, target = ((on_one_line(note.title), "bold") for note in (link.source, link.target))
     arrow = " ⇢ " if link.suggested else " → "
     relation = on_one_line(link.relation).replace("_", " ")
     what = f"  {relation}, {link.strength:.2f}"
-    console.print(Styled(source, (arrow, "cyan"), target, (what, "magenta")))
+    console.print(source, (arrow, "cyan"), target, (what, "magenta"))
 
 
-def show_links(
-    console: Console, links: Sequence[OpenLink], hyperlinks: Hyperlinks, *, left_out: int
-) -> None:
+def show_links(console: Console, links: Sequence[OpenLink], *, left_out: int) -> None:
     """All that wait, those that amem made first."""
     for heading, suggested in (("made by amem", False), ("suggested", True)):
         chosen = [link for link in links if link.suggested is suggested]
         if chosen:
-            console.print(Styled((heading, "bold cyan")))
+            console.print((heading, "bold cyan"))
         for link in chosen:
-            _show_ends(console, link, hyperlinks)
+            _show_ends(console, link)
             if link.reason:
-                console.print(Styled("    ", link.reason))
+                console.print("    ", link.reason)
     if not links:
         console.print("no link waits for a decision")
     if left_out:
-        console.print(Styled((f"… and {left_out} more: --limit", "dim")))
+        console.print((f"… and {left_out} more: --limit", "dim"))
 
 
 def show_decided(console: Console, kept: Sequence[OpenLink], rejected: Sequence[OpenLink]) -> None:
@@ -236,7 +230,7 @@ def show_decided(console: Console, kept: Sequence[OpenLink], rejected: Sequence[
     for mark, decided in (("→", kept), ("↛", rejected)):
         for link in decided:
             ends = (on_one_line(note.title) for note in (link.source, link.target))
-            console.print(Styled(f" {mark} ".join(ends)))
+            console.print(f" {mark} ".join(ends))
     console.print(f"{plural(len(kept), 'link')} kept, {len(rejected)} rejected")
 
 
@@ -289,20 +283,20 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
     """A proposal with its reason and a diff."""
     proposal = waiting.proposal
     place = (f"  {waiting.path}  {proposal.id}", "dim")
-    console.print(Styled((waiting.title, "bold"), place))
-    console.print(Styled("  because of ", (f"“{waiting.because}”", "cyan")))
+    console.print((waiting.title, "bold"), place)
+    console.print("  because of ", (f"“{waiting.because}”", "cyan"))
     if proposal.reason:
-        console.print(Styled("  ", (proposal.reason, "italic")))
+        console.print("  ", (proposal.reason, "italic"))
     if waiting.change is None:
         why = "not possible now: " if waiting.blocked else "no longer applies: "
-        console.print(Styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
+        console.print((f"  {why}", "yellow"), waiting.blocked or waiting.outdated)
         return
     lines = change_lines(waiting.change)
     if waiting.link_before is not None:
         # A link's text is the same before and after if only its relation or strength changes.
         lines = link_change_lines(waiting.link_before, waiting.link_after)
     for text, style in lines:
-        console.print(Styled(f"  {waiting.change.field:<9}", (text, style)))
+        console.print(f"  {waiting.change.field:<9}", (text, style))
 
 
 def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:
@@ -322,6 +316,6 @@ def show_decisions(console: Console, decisions: Decisions) -> None:
     ):
         if group:
             titles = ", ".join(dict.fromkeys(each.title for each in group))
-            console.print(Styled(f"{name}: {len(group)}", (f"  ({titles})", "dim")))
+            console.print(f"{name}: {len(group)}", (f"  ({titles})", "dim"))
     for problem in decisions.problems:
-        console.print(Styled(("! ", "yellow"), f"{problem.path}: {problem.message}"))
+        console.print(("! ", "yellow"), f"{problem.path}: {problem.message}")

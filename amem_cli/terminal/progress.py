@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
+import shutil
 import sys
+import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.price import money
-from amem_cli.system.signals import held
-from amem_cli.terminal.output import plural, rich_bar, size
+from amem_cli.terminal.output import plural, size
 from amem_cli.workspace.documents import forecast_document, outcome_document
 
 if TYPE_CHECKING:
@@ -22,105 +22,118 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
     from amem_cli.terminal.output import Output
 
+# What is over before it can be read would only flicker.
+SECONDS_BEFORE_DRAWING = 0.3
+SECONDS_BETWEEN_DRAWINGS = 0.1
 # A short run leaves no line in a log; a long one shows now and then that it is alive.
 SECONDS_BEFORE_A_LINE = 15.0
 SECONDS_BETWEEN_LINES = 60.0
-# A model may take minutes for a note, and its speed is that of the last notes.
-SECONDS_OF_SPEED = 600.0
-
-Hidden = Callable[[], contextlib.AbstractContextManager[None]]
-Transferred = Callable[[str, int, int], None]
+_CLEAR = "\r\x1b[2K"
 
 
-@contextlib.contextmanager
-def batch_progress(output: Output, batch: EvolveBatch) -> Iterator[Hidden]:
-    """Show how far a run over notes is, its current note, and the time left.
+class ProgressLine:
+    """How far something is, on stderr: one line that a terminal redraws, else one now and then.
 
-    Yields what hides it, to be entered while something else is printed.
+    Args:
+        at_once: a terminal shows the label also before anything is counted.
+        unit: how an amount is written.
+        every: seconds between the lines where there is no terminal.
     """
-    count = len(batch.paths)
-    if output.quiet or not count:
-        yield contextlib.nullcontext
-    elif sys.stderr.isatty():
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.table import Column
 
-        rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
-        columns = (
-            BarColumn(bar_width=16),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(compact=True),
-            # Brackets in a path are not markup.
-            TextColumn("{task.fields[note]}", markup=False, style="dim", table_column=rest),
-        )
-        # Of one note there is nothing to count.
-        shown = columns if count > 1 else columns[-1:]
-        bar = rich_bar(
-            output,
-            "processing",
-            *shown,
-            total=count,
-            expand=True,
-            redirect_stdout=False,
-            speed_estimate_period=SECONDS_OF_SPEED,
-        )
-        with bar as (update, hidden):
-            batch.begin = lambda path: update(note=on_one_line(path))
-            batch.progress = lambda done, total: update(completed=done)
-            yield hidden
-    else:
-        say = _lines_now_and_then(output.notice, SECONDS_BETWEEN_LINES)
-        batch.progress = lambda done, total: say(
-            "processing", f"{done} of {total} notes", done, total
-        )
-        yield contextlib.nullcontext
+    def __init__(
+        self,
+        output: Output,
+        label: str,
+        *,
+        at_once: bool = False,
+        unit: Callable[[int], str] = "{:,}".format,
+        every: float = SECONDS_BETWEEN_LINES,
+    ) -> None:
+        self._output, self._label, self._unit = output, label, unit
+        self._redraws = sys.stderr.isatty()
+        self._wait = SECONDS_BETWEEN_DRAWINGS if self._redraws else every
+        first = SECONDS_BEFORE_DRAWING if self._redraws else SECONDS_BEFORE_A_LINE
+        self._next = time.monotonic() + first
+        self._began: dict[str, tuple[float, int]] = {}
+        self._is_drawn = False
+        self._timer = threading.Timer(first, self._draw, [f"{label} …"])
+        self._timer.daemon = True
+        if at_once and self._redraws and not output.quiet:
+            self._timer.start()
 
+    def __enter__(self) -> ProgressLine:
+        self._outer, self._output.line = self._output.line, self
+        return self
 
-@contextlib.contextmanager
-def transfer_progress(output: Output) -> Iterator[Transferred]:
-    """Yields what to call with (label, bytes so far, total bytes)."""
-    if output.quiet:
-        yield lambda label, done, total: None
-    elif sys.stderr.isatty():
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
+    def __exit__(self, *failure: object) -> None:
+        self._end_timer()
+        self.clear()
+        self._output.line = self._outer
 
-        columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
-        with rich_bar(output, "connecting", *columns) as bar:
-            yield lambda label, done, total: bar.update(
-                description=label, completed=done, total=total
-            )
-    else:
-        say = _lines_now_and_then(output.notice, SECONDS_BEFORE_A_LINE)
-        yield lambda label, done, total: say(
-            label, f"{100 * done // max(total, 1)} % of {size(total)}", done, total
-        )
+    def report(self, done: int, total: int, *, label: str = "", note: str = "") -> None:
+        """Show how much is done, and for how long it will go on.
 
-
-def _lines_now_and_then(
-    notice: Callable[[str], None], seconds: float
-) -> Callable[[str, str, int, int], None]:
-    """What to call with a label, how far it is in words, and in numbers; prints a few lines."""
-    began: dict[str, tuple[float, int]] = {}
-    next_line = time.monotonic() + SECONDS_BEFORE_A_LINE
-
-    def report(label: str, reached: str, done: int, total: int) -> None:
-        nonlocal next_line
+        Args:
+            label: in place of the usual one.
+            note: what is done just now.
+        """
+        self._end_timer()
+        label = label or self._label
         now = time.monotonic()
         # A resumed download begins with bytes that say nothing about its speed.
-        started, before = began.setdefault(label, (now, done))
-        if now < next_line or done >= total:
+        started, before = self._began.setdefault(label, (now, done))
+        if self._output.quiet or now < self._next or done >= total:
             return
-        next_line = now + seconds
+        self._next = now + self._wait
         speed = (done - before) / (now - started) if now > started else 0.0
-        left = f", about {span((total - done) / speed)} left" if speed else ""
-        notice(f"{label}: {reached}{left}")
+        left = f", about {span((total - done) / speed)} left" if speed > 0 else ""
+        text = f"{label}: {self._unit(done)} of {self._unit(total)}{left}"
+        if self._redraws:
+            self._draw(f"{text}  {on_one_line(note)}")
+        else:
+            self._output.notice(text)
 
-    return report
+    def clear(self) -> None:
+        """Take the line off the terminal, for what is printed next."""
+        if self._is_drawn:
+            self._is_drawn = False
+            self._write(_CLEAR)
+
+    def _draw(self, text: str) -> None:
+        from rich.cells import set_cell_size
+
+        width = shutil.get_terminal_size().columns - 1
+        self._is_drawn = True
+        self._write(_CLEAR + set_cell_size(text, width).rstrip())
+
+    def _write(self, text: str) -> None:
+        # If the terminal is gone, the work goes on.
+        with suppress(OSError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    def _end_timer(self) -> None:
+        self._timer.cancel()
+        # It may be about to draw what must not stay.
+        if self._timer.is_alive():
+            self._timer.join()
+
+
+@contextmanager
+def batch_progress(output: Output, batch: EvolveBatch) -> Iterator[None]:
+    """Show how far a run over notes is, its current note, and the time left."""
+    with ProgressLine(output, "processing") as line:
+        count = len(batch.paths)
+        batch.begin = lambda path: line.report(batch.reached, count, note=path)
+        yield
+
+
+@contextmanager
+def transfer_progress(output: Output) -> Iterator[Callable[[str, int, int], None]]:
+    """Yields what to call with (label, bytes so far, total bytes)."""
+    every = SECONDS_BEFORE_A_LINE
+    with ProgressLine(output, "connecting", at_once=True, unit=size, every=every) as line:
+        yield lambda label, done, total: line.report(done, total, label=label)
 
 
 # Of a longer run only the totals are printed; `amem history` has each note.
@@ -136,42 +149,21 @@ class EvolveReport:
     count: int
     dry_run: bool
     forecast: Forecast | None = None
-    done: int = 0
-    pending: int = 0
-    failed: int = 0
+    outcomes: list[Outcome] = field(default_factory=list)
     _with_problems: int = 0
-    _totals: Counter[str] = field(default_factory=Counter)
-    _documents: list[dict[str, Any]] = field(default_factory=list)
 
-    @property
-    def reported(self) -> int:
-        """How many notes `note` was called with."""
-        return self.done + self.pending
-
-    def note(self, outcome: Outcome, hidden: Hidden) -> None:
-        """Print one note while the progress is `hidden`, or count it."""
-        self._totals["described"] += bool(outcome.written)
-        for name in ("links", "suggested", "evolved", "proposed"):
-            self._totals[name] += len(getattr(outcome, name))
-        # An interruption in the middle would miscount.
-        with held():
-            self._documents += [outcome_document(outcome)] if self.output.as_json else []
-            self.done += not outcome.pending
-            self.pending += outcome.pending
-            self.failed += outcome.failed
+    def note(self, outcome: Outcome) -> None:
+        """Print one note, or of a long run only what went wrong with it."""
+        self.outcomes.append(outcome)
         if self.output.as_json:
             return
         from amem_cli.terminal.notes import show_outcome, without_rejected_parts
 
         problems = without_rejected_parts(outcome.problems)
         if self.output.verbose or self.count <= NOTES_IN_FULL:
-            verbose = self.output.verbose
-            with hidden():
-                # Nothing but the screen tells what a dry run would do.
-                brief = not (verbose or self.dry_run)
-                show_outcome(
-                    self.output.console(), outcome, brief=brief, cut=brief, verbose=verbose
-                )
+            # Nothing but the screen tells what a dry run would do.
+            details = self.output.verbose or self.dry_run
+            show_outcome(self.output.console(), outcome, details=details)
         elif problems and (outcome.pending or not outcome.written):
             self._with_problems += 1
             if self._with_problems <= PROBLEMS_SHOWN:
@@ -180,48 +172,53 @@ class EvolveReport:
 
     def end(self, batch: EvolveBatch, *, interrupted: bool) -> None:
         """Print the totals and why the run ended, or the JSON document."""
-        left = self.count - self.reported - batch.elsewhere
-        reason = "interrupted" if interrupted else "".join(batch.stopped[:1])
+        left = self.count - len(self.outcomes) - batch.elsewhere
+        pending = sum(outcome.pending for outcome in self.outcomes)
         if self.output.as_json:
             document = {
                 "dry_run": self.dry_run,
                 "forecast": forecast_document(self.forecast),
-                "notes": self._documents,
-                "pending": self.pending + left,
+                "notes": list(map(outcome_document, self.outcomes)),
+                "pending": pending + left,
                 "left": left,
                 "elsewhere": batch.elsewhere,
-                "stopped": reason,
+                "stopped": "interrupted" if interrupted else "".join(batch.stopped[:1]),
             }
             self.output.json_line(document, indent=2)
         elif not self.count:
             self.output.plain("nothing is pending")
-        elif self.count > NOTES_IN_FULL and self.reported:
-            self.output.plain(self._summary())
+        elif self.count > NOTES_IN_FULL and self.outcomes:
+            self.output.plain(self._summary(pending))
         if batch.elsewhere:
             self.output.notice(f"another amem process did {plural(batch.elsewhere, 'note')}")
         if self._with_problems > PROBLEMS_SHOWN:
             more = self._with_problems - PROBLEMS_SHOWN
             self.output.notice(f"! … and {more} more (--verbose shows all)")
         if batch.stopped:
-            hint = f" {batch.stopped[1]}" if batch.stopped[1:] and batch.stopped[1] else ""
-            self.output.notice(f"stopped: {batch.stopped[0]}.{hint}")
+            self.output.notice(f"stopped: {'. '.join(batch.stopped)}".rstrip(". ") + ".")
         if left and (batch.stopped or interrupted) and not self.dry_run:
             self.output.notice(
                 f"{self.count - left} of {plural(self.count, 'note')} done;"
                 " run the same command to continue"
             )
 
-    def _summary(self) -> str:
-        verb, totals = "would be processed" if self.dry_run else "processed", self._totals
-        parts = [f"{totals['described']} described", plural(totals["links"], "link") + " made"]
-        if totals["suggested"]:
-            parts.append(f"{totals['suggested']} suggested (amem links)")
-        if totals["evolved"]:
-            parts.append(plural(totals["evolved"], "older note") + " evolved")
-        if totals["proposed"]:
-            parts.append(plural(totals["proposed"], "change") + " proposed")
-        pending = f"; {plural(self.pending, 'note')} still pending" if self.pending else ""
-        return f"{plural(self.done, 'note')} {verb}: {', '.join(parts)}{pending}"
+    def _summary(self, pending: int) -> str:
+        described = sum(bool(outcome.written) for outcome in self.outcomes)
+        counts = {
+            name: sum(len(getattr(outcome, name)) for outcome in self.outcomes)
+            for name in ("links", "suggested", "evolved", "proposed")
+        }
+        parts = [f"{described} described", plural(counts["links"], "link") + " made"]
+        if counts["suggested"]:
+            parts.append(f"{counts['suggested']} suggested (amem links)")
+        if counts["evolved"]:
+            parts.append(plural(counts["evolved"], "older note") + " evolved")
+        if counts["proposed"]:
+            parts.append(plural(counts["proposed"], "change") + " proposed")
+        verb = "would be processed" if self.dry_run else "processed"
+        waiting = f"; {plural(pending, 'note')} still pending" if pending else ""
+        done = plural(len(self.outcomes) - pending, "note")
+        return f"{done} {verb}: {', '.join(parts)}{waiting}"
 
 
 def forecast_line(forecast: Forecast, currency: str, *, dry_run: bool) -> str:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.doctor.finding import Finding, is_healthy
-from amem_cli.graph.stats import Period
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.price import money
-from amem_cli.terminal.output import Styled, plural
+from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
     from amem_cli.graph.stats import ModelCost, Stats
     from amem_cli.terminal.output import Console
 
 ROWS_SHOWN = 12
-BAR_WIDTH = 20
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def show_stats(
@@ -55,9 +52,12 @@ def show_stats(
         *([("today", today)] if today else []),
     )
     for name, value in rows:
-        console.print(Styled((f"{name:<10}", "cyan"), value))
-    for line in _chart(stats):
-        console.print(line)
+        console.print((f"{name:<10}", "cyan"), value)
+    if stats.growth:
+        console.print(("\nmonth     ", "cyan"), (f"{'notes':<10}links", "cyan"))
+    for period in stats.growth[-ROWS_SHOWN:]:
+        links = f"+{period.links_by_person} by you, +{period.links_by_machine} by amem"
+        console.print((f"{period.period:<10}", "dim"), f"{f'+{period.notes}':<10}{links}")
 
 
 def _orphans(stats: Stats, rates: Mapping[str, float]) -> str:
@@ -78,35 +78,6 @@ def _model(of: ModelCost, currency: str) -> str:
     reused = f" ({use.reused_tokens / use.prompt_tokens:.0%} reused)" if use.reused_tokens else ""
     tokens = f"{use.prompt_tokens} tokens in{reused}, {use.answer_tokens} out"
     return f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s{cost}"
-
-
-def _chart(stats: Stats) -> Iterator[Styled]:
-    """A line for each of the last months in which anything was added."""
-    rows = stats.growth[-ROWS_SHOWN:]
-    if rows:
-        yield Styled(("\nmonth     ", "cyan"), (f"{'notes':<{BAR_WIDTH + 7}}links", "cyan"))
-    most = max((each.notes for each in rows), default=0)
-    for each in rows:
-        yield _row(each.period, each, _bar(each.notes, most))
-
-
-def _row(name: str, period: Period, bar: str) -> Styled:
-    links = []
-    if period.links_by_person:
-        links.append(f"+{period.links_by_person} by you")
-    if period.links_by_machine:
-        links.append(f"+{period.links_by_machine} by amem")
-    count = f"+{period.notes}" if period.notes else ""
-    text = f"{count:<7}{bar:<{BAR_WIDTH}}{', '.join(links)}".rstrip()
-    return Styled((f"{name:<10}" if text else name, "dim"), text)
-
-
-def _bar(value: int, most: int) -> str:
-    # One cell stays free, so that the longest bar does not touch the links beside it.
-    eighths = round(value * (BAR_WIDTH - 1) * 8 / most) if most else 0
-    rest = _EIGHTHS[eighths % 8].strip()
-    # A single note beside thousands still shows, else its period would seem empty.
-    return "█" * (eighths // 8) + rest or ("▏" if value else "")
 
 
 SHOWN_OF_A_CHECK = 20
@@ -133,14 +104,14 @@ def show_findings(
     """Findings by check, at most a few of each if not `whole`; then how many there are."""
     for check, group in groupby(findings, key=lambda finding: finding.check):
         all_of_check = list(group)
-        console.print(Styled((check, "bold cyan")))
+        console.print((check, "bold cyan"))
         shown = all_of_check if whole else all_of_check[:SHOWN_OF_A_CHECK]
         for finding in shown:
             _show_finding(console, finding)
         hidden = len(all_of_check) - len(shown)
         if hidden:
             console.print(f"  … and {hidden} more (--verbose shows all)")
-    console.print(Styled((_summary(findings, fixing=fixing), "bold")))
+    console.print((_summary(findings, fixing=fixing), "bold"))
 
 
 def _show_finding(console: Console, finding: Finding) -> None:
@@ -149,9 +120,9 @@ def _show_finding(console: Console, finding: Finding) -> None:
         mark, style = "·", "dim"
     place = f"{finding.path}:{finding.line}" if finding.line else finding.path
     where = (f"{on_one_line(place)}  " if place else "", "bold")
-    console.print(Styled((f"  {mark} ", style), where, on_one_line(finding.message)))
+    console.print((f"  {mark} ", style), where, on_one_line(finding.message))
     if finding.hint:
-        console.print(Styled((f"      {on_one_line(finding.hint)}", "dim")))
+        console.print((f"      {on_one_line(finding.hint)}", "dim"))
 
 
 def _summary(findings: Sequence[Finding], *, fixing: bool) -> str:

@@ -187,24 +187,6 @@ def test_a_model_that_a_test_found_unfit_is_not_asked(vault: Program) -> None:
         assert not server.requests
 
 
-def test_a_model_that_invents_is_not_believed(vault: Program) -> None:
-    with ChatServer() as server:
-        server.content = says("At 7 pm, by Marlene.", "Feeding")
-        answer = vault("ask", QUESTION, **good(server))
-        assert answer.code == 0 and len(server.requests) == 2
-    assert "7" not in answer.out.split("[1]")[0] and "Marlene" not in answer.out
-    assert "These notes come nearest:" in answer.out
-    assert "quoted instead" in answer.err
-
-
-def test_a_server_that_is_gone_leaves_the_quotation(vault: Program) -> None:
-    with ChatServer() as server:
-        gone = good(server)
-    answer = vault("ask", QUESTION, "--json", **gone)
-    assert answer.code == 0 and answer.json["how"] == "extract"
-    assert "quoted instead" in answer.json["problems"][-1]
-
-
 def test_the_bundled_model_is_not_asked(vault: Program) -> None:
     document = vault("ask", QUESTION, "--json", AMEM_LLM_BACKEND="llama.cpp").json
     assert (document["how"], document["model"], document["calls"]) == ("extract", None, 0)

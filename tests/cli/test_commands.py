@@ -146,16 +146,6 @@ def test_evolve_does_what_waits(amem: Program, vault: Path) -> None:
     assert tree_hashes(vault) == after
 
 
-def test_a_note_in_an_open_editor_is_left_in_peace(amem: Program, vault: Path) -> None:
-    write_note(vault, "notes/fresh.md", "Somebody is typing about puffins.\n")
-    waiting = amem("watch", "--once", "--json")
-    assert (waiting.code, waiting.json["pending"]) == (0, 1)
-    assert (vault / "notes/fresh.md").read_text() == "Somebody is typing about puffins.\n"
-    os.utime(vault / "notes/fresh.md", (1, 1))
-    assert amem("watch", "--once", "--json").json["pending"] == 0
-    assert 'id: "1970' in (vault / "notes/fresh.md").read_text()
-
-
 def test_index_is_checked_and_rebuilt(amem: Program, vault: Path) -> None:
     assert amem("index", "--check").code == 0
     write_note(vault, "notes/new.md", "new\n")
@@ -165,21 +155,6 @@ def test_index_is_checked_and_rebuilt(amem: Program, vault: Path) -> None:
     rebuilt = amem("index", "--rebuild", "--json").json
     assert rebuilt["added"] == rebuilt["notes"] == 18
     assert amem("index", "--check").code == 0
-
-
-def test_the_graph_is_told_and_exported(amem: Program, vault: Path) -> None:
-    summary = amem("graph")
-    assert "hubs" in summary.out and "17 notes" in summary.out
-    document = amem("graph", "--format", "json", "--output", "g.json")
-    assert document.code == 0
-    graph = json.loads((amem.folder / "g.json").read_text())
-    paths = {node["path"] for node in graph["nodes"]}
-    assert len(paths) == 17
-    assert all(edge["source"] in paths and edge["target"] in paths for edge in graph["edges"])
-    assert set(graph["edges"][0]) == {
-        "source", "target", "kind", "by", "relation", "strength", "reason", "suggested",
-    }  # fmt: skip
-    assert amem("graph", "Structure notes are entrances", "--depth", "1").out.count("──") > 3
 
 
 def test_stats_config_and_models_answer(amem: Program, vault: Path) -> None:
@@ -287,11 +262,6 @@ def test_a_closed_pipe_is_no_error(amem: Program, vault: Path) -> None:
     assert done.stderr == b""
 
 
-def test_the_next_step_can_be_typed_where_a_folder_has_a_blank(amem: Program) -> None:
-    told = amem("init", "my notes", "--quiet").out
-    assert f"cd '{amem.folder.resolve() / 'my notes'}' && amem add" in told
-
-
 def test_adopting_a_folder_changes_no_note(amem: Program) -> None:
     for number in range(50):
         write_note(amem.folder, f"old/{number}.md", f"note {number} about [[{number + 1}]]\r\n")
@@ -342,10 +312,3 @@ def test_arguments_that_are_no_text_are_wrong_usage(amem: Program, vault: Path) 
     for line in (["show", "\udcff"], ["add", "t", "--title", "a\udcffb"]):
         answer = amem(*line)
         assert (answer.code, "not valid UTF-8" in answer.err) == (2, True)
-
-
-def test_a_folder_may_be_named_as_a_pattern(amem: Program, vault: Path) -> None:
-    write_note(vault, "projects/p.md", "walrus project\n")
-    for path in ("projects", "projects/", "projects/*"):
-        hits = amem("search", "walrus", "--mode", "keyword", "--path", path, "--json").json["hits"]
-        assert [hit["path"] for hit in hits] == ["projects/p.md"]

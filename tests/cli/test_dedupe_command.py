@@ -100,7 +100,7 @@ def test_on_a_terminal_each_pair_is_asked_about(amem: Program) -> None:
         **amem.environment,
     )
     assert code == 0
-    assert "the texts are the same" in plain(shown)
+    assert "same  Two" in plain(shown)
     assert "One.md → merged into Two.md" in plain(shown)
     assert sorted(path.name for path in root.glob("*.md")) == ["Call.md", "Two.md"]
 

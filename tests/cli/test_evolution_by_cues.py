@@ -107,40 +107,8 @@ def test_an_adopted_folder_gets_the_same(vault: Program, tmp_path: Path) -> None
     )
 
 
-@pytest.mark.parametrize(
-    "link", ["[[Boiler]]", "[[boiler|the boiler]]", "[[heater]]", "[[Central heating]]"]
-)
-def test_a_link_by_a_short_name_an_alias_or_a_title_says_what_is_replaced(
-    vault: Program, link: str
-) -> None:
-    header = "---\ntitle: Central heating\naliases: [heater]\ncreated: 2026-03-01\n---\n"
-    note = vault.folder / "notes/Boiler.md"
-    note.write_text(f"{header}Jansen services it every March.\n")
-    told(vault, "New firm", "2026-03-22", f"De Groot comes from now on. This replaces {link}.")
-    answer = vault("ask", "who services the heating?").out
-    assert answer.index("De Groot") < answer.index("Jansen")
-    assert "superseded by “New firm”" in vault("show", "Boiler").out
-
-
-def test_a_note_that_is_linked_beside_a_cue_about_something_else_stays(vault: Program) -> None:
-    kettle = "See [[Oven decision]]. The kettle in the kitchen is broken and no longer works."
-    before = context(vault, "Oven decision")
-    told(vault, "Kettle", "2026-03-20", kettle)
-    assert context(vault, "Oven decision") == before
-    assert "superseded" not in vault("show", "Oven decision").out
-
-
 def test_what_a_note_says_is_written_however_careful_the_links_are(vault: Program) -> None:
     assert vault("config", "set", "evolution.links", "careful").code == 0
     done = told(vault, "Rossi", "2026-03-20", ROSSI, "--json").json
     assert [each["relation"] for each in done["links"]] == ["supersedes"]
     assert "ince 2026-03-20" in context(vault, "Oven decision")
-
-
-def test_only_the_last_correction_stands_in_a_context(vault: Program) -> None:
-    told(vault, "Bake 15", "2026-03-21", "[[Bake 14]] is wrong: the oven had only 200 degrees.")
-    assert context(vault, "Bake 14").startswith("Corrected 2026-03-21: ")
-    told(vault, "Bake 16", "2026-03-22", "[[Bake 14]] is wrong: the salt was missing in the dough.")
-    after = context(vault, "Bake 14")
-    assert after.startswith("Corrected 2026-03-22: ")
-    assert "salt" in after and "degrees" not in after

@@ -83,11 +83,10 @@ def test_a_terminal_of_80_columns_shows_what_is_done_now(amem: Program, vault: P
     code, shown = at_terminal(amem.folder, ["evolve", "--all"], [], **amem.environment, **terminal)
     assert code == 0
     lines = [line.rstrip() for line in plain(shown).replace("\r", "\n").split("\n")]
-    counts = [(re.search(r" (\d+)/120 ", line), line) for line in lines]
+    counts = [(re.search(r": (\d+) of 120", line), line) for line in lines]
     told = [(int(found[1]), line) for found, line in counts if found and ".md" in line]
     assert told
-    # The picture is drawn ten times a second, also between the end of a note and the next one.
-    assert all(f"n{n:03}.md" in line or f"n{n - 1:03}.md" in line for n, line in told)
+    assert all(f"n{n:03}.md" in line for n, line in told)
     assert max(map(len, lines)) <= 80
     assert any(line.startswith(f"{COUNT} notes processed: {COUNT} described") for line in lines)
 
@@ -138,9 +137,7 @@ def test_a_command_processes_what_was_saved_a_moment_ago_and_a_watcher_says_that
     assert runs(vault) == {"new0.md": 1, "new1.md": 1}
 
 
-def test_a_terminal_shows_at_most_six_lines_a_note_and_no_bar_stays(
-    amem: Program, vault: Path
-) -> None:
+def test_a_terminal_shows_each_note_and_no_progress_stays(amem: Program, vault: Path) -> None:
     for number in range(5):
         write_note(vault, f"same{number}.md", "Puffins nest in burrows on cliffs above the sea.\n")
     names = [f"same{number}" for number in range(5)]
@@ -148,11 +145,10 @@ def test_a_terminal_shows_at_most_six_lines_a_note_and_no_bar_stays(
     with Screen(amem.folder, ["evolve", *names], rows=60, **environment) as screen:
         assert screen.finish() == 0
         lines = [line for line in screen.lines if line]
-    assert "0/?" not in plain(screen.shown.decode())
     assert sum(not line.startswith("  ") for line in lines) == 5, lines
     blocks = "\n".join(lines).replace("\n  ", "\t").split("\n")
     assert [block.split("  ")[0] for block in blocks] == names
-    assert all(len(block.split("\t")) <= 6 for block in blocks), lines
+    assert "processing" not in "\n".join(lines)
     assert not any("written by amem" in line for line in lines)
 
 

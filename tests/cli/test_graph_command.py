@@ -42,15 +42,6 @@ def test_a_vault_is_told_at_a_glance(amem: Program, vault: Path) -> None:
     assert "alone 8" not in told and "alone 8" in amem("--verbose", "graph").out
 
 
-def test_a_long_reason_goes_on_below_its_beginning(amem: Program, vault: Path) -> None:
-    amem("link", "Home", HUB, "--reason", "both of them lead a reader into all the other notes")
-    _, told = at_terminal(vault, ["graph", "Home", "--depth", "1"], (), COLUMNS="40")
-    lines = [line.rstrip() for line in plain(told).splitlines()]
-    place = next(at for at, line in enumerate(lines) if "both of them" in line)
-    start = lines[place].index("both")
-    assert lines[place + 1].lstrip("│ ") == lines[place + 1][start:] != ""
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -88,20 +79,6 @@ def test_a_neighbourhood_shows_direction_maker_and_reason(amem: Program, vault: 
     assert "no links to or from this note" in amem("graph", "Alone").out
     disputes = amem("graph").out
     assert "Tea  contradicts  Structure notes are entrances" in disputes
-
-
-@pytest.mark.parametrize("width", [40, 80, 200])
-def test_no_line_is_wider_than_the_terminal(amem: Program, vault: Path, width: int) -> None:
-    from rich.cells import cell_len
-
-    write_note(vault, f"{'很' * 60}.md", f"[[{HUB}]] and [[{'nowhere ' * 20}]]\n")
-    for arguments in (["--quiet", "graph"], ["--quiet", "graph", HUB]):
-        code, shown = at_terminal(
-            amem.folder, arguments, [], COLUMNS=str(width), **amem.environment
-        )
-        lines = plain(shown).replace("\r", "").split("\n")
-        assert code == 0 and len(lines) > 10
-        assert max(map(cell_len, lines)) <= width
 
 
 def test_what_is_piped_is_whole_and_loads_nothing_to_draw_with(amem: Program, vault: Path) -> None:
@@ -158,6 +135,9 @@ def test_a_canvas_that_was_arranged_by_hand_is_not_replaced_unasked(
 def test_a_neighbourhood_keeps_the_shape_of_the_whole_graph(amem: Program, vault: Path) -> None:
     whole = amem("graph", "--json").json
     assert set(whole) == {"nodes", "edges"}
+    assert set(whole["edges"][0]) == {
+        "source", "target", "kind", "by", "relation", "strength", "reason", "suggested",
+    }  # fmt: skip
     around = amem("graph", HUB, "--depth", "1", "--json").json
     assert around["root"] == f"notes/{HUB}.md"
     distances = {node.pop("distance") for node in around["nodes"]}
@@ -212,7 +192,7 @@ def test_private_notes_are_told_to_their_owner_unless_not_wanted(
             assert shown.code == 0 and "confid" not in shown.out, (form, words)
             assert "left out" in shown.err, (form, words)
     told = amem("graph", "--no-private").out
-    assert "17 notes, 42 links" in told and "new link" not in told
+    assert "17 notes, 42 links" in told
     assert amem("graph", "confidant 1", "--no-private").code == 1
 
 

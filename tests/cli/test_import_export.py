@@ -71,21 +71,6 @@ def test_texts_that_are_here_already_are_told_and_may_be_left_out(
     assert len(amem("dedupe", "--exact", "--json").json["groups"]) == 1
 
 
-def test_what_was_imported_is_searched_linked_and_in_order(amem: Program, vault: Path) -> None:
-    assert amem("import", str(DATA / "basic-memory"), "--no-llm").code == 0
-    edges = amem("graph", "--format", "json").json["edges"]
-    why = {
-        edge["target"]: (edge["relation"], edge["reason"], edge["by"])
-        for edge in edges
-        if edge["kind"] == "property"
-    }
-    assert why["notes/projects/Old Plan.md"] == ("supersedes", "it wasted water", "person")
-    hits = amem("search", "wasted water", "--mode", "keyword", "--json").json["hits"]
-    assert hits[0]["path"] == "notes/projects/Water Plan.md"
-    assert amem("index", "--check").code == 0
-    assert amem("doctor", "--json").code in (0, 1)
-
-
 @pytest.mark.parametrize(
     ("line", "code"),
     [

@@ -1,4 +1,4 @@
-"""Ctrl-C while the encoder is loaded ends the command; the terminal and the cache stay whole."""
+"""Ctrl-C while the encoder is loaded ends the command; the cache stays whole."""
 
 from __future__ import annotations
 
@@ -67,14 +67,6 @@ def test_a_search_ends_while_its_encoder_is_still_loading(
     assert (answer.code, answer.out, answer.err) == (EXIT_INTERRUPTED, "", "interrupted\n")
 
 
-def test_a_terminal_has_its_cursor_back(vault: Program) -> None:
-    runtime = instead_of("onnxruntime", SIGNALLED.format(name="SIGINT"), vault)
-    for number in range(1200):
-        write_note(vault.folder / "v", f"{number}.md", "bread\n")
-    shown = on_a_terminal(vault, "search", "bread", **runtime)
-    assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l")
-
-
 def test_a_terminal_shows_progress_only_where_something_takes_long(vault: Program) -> None:
     assert vault("index").code == 0
     write_note(vault.folder / "v", "new.md", "bread\n")
@@ -88,7 +80,6 @@ def test_a_terminal_says_what_it_waits_for_before_anything_can_be_counted(vault:
     runtime = instead_of("onnxruntime", SLOW, vault)
     shown = on_a_terminal(vault, "add", "bread", **runtime)
     assert "embedding passages" in shown
-    assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l") > 0
 
 
 def test_an_interrupted_load_prepares_nothing_anew(vault: Program) -> None:

@@ -9,7 +9,6 @@ import pytest
 from amem_cli.index.memory_index import VaultPorts
 from tests.conftest import Program
 from tests.memory.test_link_changes import carry_out, chained, change
-from tests.terminal import at_terminal, plain
 from tests.vaults import open_vault
 
 
@@ -61,14 +60,3 @@ def test_review_shows_what_would_become_of_a_link(amem: Program, ports: VaultPor
     # Of the two the later one holds, though the other has the link.
     assert "contradicted" not in amem("show", "Second").out.partition("\n\n")[0]
     assert amem("show", "First").out.splitlines()[2].startswith("contradicted by “Second” since ")
-
-
-def test_a_link_is_accepted_or_turned_down_but_not_written_by_hand(
-    tmp_path: Path, ports: VaultPorts
-) -> None:
-    carry_out(ports, "Third", [change(removed=True)], review=True)
-    keys = "[q]uit"
-    code, shown = at_terminal(
-        tmp_path, ["review"], [(keys, "e")], AMEM_LLM_BACKEND="none", EDITOR="false"
-    )
-    assert code == 0 and "accepted or rejected" in plain(shown)

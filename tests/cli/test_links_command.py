@@ -94,7 +94,7 @@ def test_options_keep_reject_and_change(amem: Program, root: Path) -> None:
         (["--keep", "Oven"], 2, "need the note"),
         (["Dough", "--relation", "causes"], 2, "goes with --keep"),
         (["Dough", "--keep", "Oven", "--relation", "likes"], 2, "'likes' is not one of"),
-        (["Dough", "--keep", "Oven", "--reject", "Oven"], 2, "both kept and rejected"),
+        (["Dough", "--keep", "Oven", "--reject", "Oven"], 2, "cannot be both kept"),
         (["Butter", "--keep", "Oven"], 1, "no link between"),
         (["Dough", "--reject", "Oven", "--keep", "Nowhere"], 1, "no note 'Nowhere'"),
     ],
@@ -139,17 +139,6 @@ def test_the_relation_told_is_the_one_in_the_note(amem: Program, root: Path) -> 
     assert (again["made"], again["relation"]) == (False, "supports")
     assert amem("link", "Dough", "Oven", "--json").json["relation"] == "supports"
     assert amem("link", "Oven", "Rye", "--json").json["relation"] == "related"
-
-
-def test_to_reject_decides_on_both_directions(amem: Program, root: Path) -> None:
-    suggest(open_vault(root), "Rye.md", "Dough.md", written=True)
-    assert len(amem("links", "--json").json["links"]) == 2
-    assert amem("links", "Dough", "--reject", "Rye").code == 0
-    assert amem("links", "--json").json["links"] == linked(root) == linked(root, "Rye") == []
-    edits = [each for each in amem("history", "--json").json if each["kind"] == "edit"]
-    first = min(each["id"] for each in edits)
-    assert amem("undo", first).code == 0
-    assert linked(root) == ["Rye"] and linked(root, "Rye") == ["Dough"]
 
 
 def test_both_notes_show_what_is_suggested(amem: Program, root: Path) -> None:

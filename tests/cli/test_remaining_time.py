@@ -19,9 +19,9 @@ def test_in_a_pipe_a_line_now_and_then_tells_how_far_a_transfer_is(
             # What was there before says nothing of the speed.
             transferred("m.gguf", 400_000_000 + 10_000_000 * step, 1_000_000_000)
     assert capsys.readouterr().err.splitlines() == [
-        "m.gguf: 55 % of 1.00 GB, about 45 s left",
-        "m.gguf: 70 % of 1.00 GB, about 30 s left",
-        "m.gguf: 85 % of 1.00 GB, about 15 s left",
+        "m.gguf: 550 MB of 1.00 GB, about 45 s left",
+        "m.gguf: 700 MB of 1.00 GB, about 30 s left",
+        "m.gguf: 850 MB of 1.00 GB, about 15 s left",
     ]
 
 

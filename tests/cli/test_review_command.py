@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from amem_cli.editing.review import review_items
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.models.ports import ModelRequest
 from amem_cli.notes.note import Note, parse_note
@@ -88,25 +87,6 @@ def test_in_quiet_no_key_is_waited_for(tmp_path: Path, ports: VaultPorts) -> Non
     assert code == 0
     assert "because of “Torn dough”" in plain(shown)
     assert KEYS not in plain(shown)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_a_proposal_can_be_edited(tmp_path: Path, ports: VaultPorts) -> None:
-    editor = f"{sys.executable} {tmp_path / 'editor.py'}"
-    (tmp_path / "editor.py").write_text(
-        "import sys, pathlib\npathlib.Path(sys.argv[1]).write_text('my own\\nbutter\\n')\n"
-    )
-    first = review_items(ports)[0].proposal.change.field
-    code, shown = at_terminal(
-        tmp_path, ["review"], [(KEYS, "e"), (KEYS, "q")], VISUAL=editor, EDITOR=editor
-    )
-    assert code == 0, shown
-    expected = {
-        "context": "my own butter",
-        "keywords": ("my own", "butter"),
-        "tags": ("my-own", "butter"),
-    }
-    assert getattr(old_note(tmp_path), first) == expected[first]
 
 
 def test_history_is_a_story_with_reasons_costs_and_diffs(amem: Program, ports: VaultPorts) -> None:

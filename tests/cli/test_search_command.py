@@ -107,20 +107,6 @@ def test_a_note_without_a_date_is_of_the_day_on_which_it_was_saved_here(
     assert here.date().isoformat() in row
 
 
-def test_list_takes_the_dates_that_search_takes(vault: Program) -> None:
-    def listed(*arguments: str) -> set[str]:
-        answer = vault("list", "--json", *arguments)
-        assert answer.code == 0, answer.err
-        return {note["title"] for note in answer.json} & {"new", "recent", "old"}
-
-    assert listed("--since", "yesterday") == {"new"}
-    assert listed("--since", "7d", "--until", "yesterday") == {"recent"}
-    assert listed("--until", "1y") == {"old"}
-    refused = vault("list", "--until", "someday")
-    assert refused.code == 2
-    assert "yesterday" in refused.err
-
-
 @pytest.mark.parametrize("limit", ["0", "-3"])
 def test_no_hits_at_all_cannot_be_asked_for(vault: Program, limit: str) -> None:
     refused = vault("search", "walrus", "-k", limit)
@@ -312,3 +298,9 @@ def test_two_hits_are_two_and_linked_notes_are_a_line_each(vault: Program) -> No
     assert linked("--no-neighbors") == []
     hits = vault(*query, "--json").json["hits"]
     assert [hit["title"] for hit in hits if hit["via"]] == list("abcde")
+
+
+def test_a_search_prints_paths_alone(vault: Program) -> None:
+    line = ("search", "walrus", "--mode", "keyword", "-l")
+    assert {"new.md", "recent.md", "old.md"} <= set(vault(*line).out.splitlines())
+    assert vault(*line, "--json").code == 2

@@ -39,8 +39,8 @@ def test_growth_is_told_by_month_with_a_persons_links(vault: Program) -> None:
     assert [
         line.split() for line in vault("stats").out.splitlines() if line.startswith("2025-")
     ] == [
-        ["2025-01", "+1", "█████████▌"],
-        ["2025-02", "+2", "█" * 19, "+3", "by", "you"],
+        ["2025-01", "+1", "+0", "by", "you,", "+0", "by", "amem"],
+        ["2025-02", "+2", "+3", "by", "you,", "+0", "by", "amem"],
     ]
 
 
@@ -129,3 +129,11 @@ def test_an_empty_vault_and_notes_without_a_day_are_told_too(vault: Program) -> 
     (period,) = vault("stats", "--json").json["growth"]
     assert period["notes"] == 1
     json.loads(vault("stats", "--json").out)
+
+
+def test_what_was_added_lately_is_told_by_period(vault: Program) -> None:
+    for number in range(20):
+        note(vault.folder, f"N{number}", f"20{number:02}-05-01", "Walrus.")
+    rows = vault("stats").out.partition("month")[2].splitlines()[1:]
+    assert len(rows) == 12
+    assert rows[-1].split("  ")[0] == "2019-05" and rows[-1].endswith("+0 by you, +0 by amem")

@@ -82,13 +82,6 @@ def test_a_vault_is_not_made_of_a_file(amem: Program) -> None:
     assert "hint: Name a folder" in answer.err and "Errno" not in answer.err
 
 
-def test_a_graph_for_a_folder_that_is_not_there_says_what_to_do(amem: Program) -> None:
-    amem("init", "v")
-    answer = amem("--vault", "v", "graph", "--output", "absent/graph.json")
-    assert answer.code == 3
-    assert "hint: " in answer.err
-
-
 def test_undo_says_in_words_what_it_took_back(amem: Program) -> None:
     amem("init", "v")
     amem("--vault", "v", "add", "--no-llm", "The walrus sleeps on the ice of the bay.")
@@ -109,11 +102,6 @@ def test_another_name_of_a_property_takes_effect_with_the_command_that_is_named(
     assert amem("--vault", "v", "index", "--rebuild").code == 0
     assert amem("--vault", "v", "index", "--check").code == 0
     assert "Home" in amem("--vault", "v", "show", "Mine").out
-
-
-def test_the_command_that_init_names_next_can_be_typed_as_it_stands(amem: Program) -> None:
-    told = amem("init", "my vault").out
-    assert told.rstrip().endswith(' && amem add "…"')
 
 
 def test_adopting_a_folder_names_the_command_that_works_on_its_notes(amem: Program) -> None:
@@ -252,18 +240,6 @@ def test_the_list_of_settings_says_what_each_does(amem: Program) -> None:
     assert "front matter" in told["properties.tags"]
 
 
-def test_an_undo_says_how_to_have_everything_again(amem: Program) -> None:
-    amem("init", "v")
-    vault = ("--vault", "v")
-    added = amem(*vault, "add", "The walrus sleeps on the ice.", "--no-llm", "--json").json
-    before = amem(*vault, "show", added["id"], "--raw").out
-    undone = amem(*vault, "undo", "--since", "2000-01-01").out
-    assert amem(*vault, "show", added["id"], "--raw").out != before
-    command = undone.splitlines()[-1].removeprefix("to redo: ").split()[1:]
-    assert amem(*vault, *command).code == 0, command
-    assert amem(*vault, "show", added["id"], "--raw").out == before
-
-
 @pytest.fixture
 def adopted(amem: Program) -> Program:
     """Seven notes of a folder that was adopted, all processed."""
@@ -320,15 +296,6 @@ def test_what_was_taken_back_is_made_again_where_one_asks_for_it(adopted: Progra
     assert b"keywords" not in _contents(adopted)["a 3.md"]
     assert adopted("evolve", "--again", "a 3.md").code == 0
     assert b"keywords" in _contents(adopted)["a 3.md"]
-
-
-def test_an_undone_move_can_be_made_again(adopted: Program) -> None:
-    assert adopted("mv", "a 3", "other/").code == 0
-    event = adopted("history", "--json").json[-1]["id"]
-    again = adopted("undo", event).out.split()[-1]
-    assert "a 3.md" in _contents(adopted)
-    assert adopted("undo", again).code == 0
-    assert "a 3.md" not in _contents(adopted)
 
 
 def test_history_begins_with_what_happened_last(amem: Program) -> None:

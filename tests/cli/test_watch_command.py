@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from amem_cli.workspace.watch_lock import is_watched
 from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
 from tests.repositories import TestRepository, new_repository, person
 from tests.terminal import at_terminal, plain
 from tests.vaults import write_note
@@ -126,6 +128,31 @@ def test_a_signal_while_it_works_ends_it_after_the_note_at_hand(amem: Program, v
     assert 0 < len(done) < 60
     assert set(done.values()) == {1}
     assert amem("stats", "--json").json["pending"] == 60 - len(done)
+
+
+def test_a_second_signal_ends_it_at_once(amem: Program, vault: Path) -> None:
+    write_note(vault, "walrus.md", "The walrus sleeps.\n")
+    thinks = threading.Event()
+
+    def think(body: dict[str, object]) -> str:
+        thinks.wait(PATIENCE)
+        return "{}"
+
+    with ChatServer() as server:
+        server.content = think
+        amem.environment |= {
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_MODEL": "slow",
+            "AMEM_LLM_BASE_URL": server.url,
+        }
+        with watching(amem, vault) as watcher:
+            watcher.until_told("thinking")
+            watcher.process.send_signal(signal.SIGINT)
+            # The first one is handled within a moment; two at once would be one.
+            time.sleep(0.5)
+            assert watcher.end(signal.SIGINT) == -signal.SIGINT
+        thinks.set()
+    assert not is_watched(vault)
 
 
 def test_once_handles_what_is_pending_and_exits(amem: Program, vault: Path) -> None:
@@ -383,7 +410,7 @@ def test_a_terminal_shows_what_was_learned_and_is_not_steered(amem: Program, vau
     stopping.join()
     assert code == 0
     text = plain(shown)
-    assert "amem watch" in text and "gnp" in text and "learned 1" in text and "Ctrl-C" in text
+    assert "watching 1 notes" in text and "gnp" in text
     assert not {"\x9b", "\x07", "\u202e"} & set(shown)
     assert "\x1b]" not in shown
 

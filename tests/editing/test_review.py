@@ -11,7 +11,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, update
 from amem_cli.editing.review import Decisions, ReviewItem, accept, items_named, reject, review_items
 from amem_cli.editing.undo import undo
-from amem_cli.errors import NotFoundError, Problem, UsageError
+from amem_cli.errors import NotFoundError, Problem
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import provenance
@@ -84,19 +84,6 @@ def test_what_is_accepted_is_done_with_its_reason_and_can_be_undone(tmp_path: Pa
     process = next(event for event in ports.index.events.read() if event.kind == "process")
     undo(ports, process.id)
     assert (tmp_path / old).read_bytes() == before
-
-
-def test_an_edited_proposal_is_the_persons(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    old = add_old(ports)
-    propose(ports)
-    one = next(each for each in review_items(ports) if each.proposal.change.field == "context")
-    with pytest.raises(UsageError):
-        accept(ports, [one], edited={one.proposal.id: "[[a link]]"})
-    accept(ports, [one], edited={one.proposal.id: "Butter at 14 degrees; colder tears."})
-    note = read(ports, old)
-    assert note.context == "Butter at 14 degrees; colder tears."
-    assert not provenance(ports.index.events.read(note.id)).may_replace_context(note.context)
 
 
 def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(tmp_path: Path) -> None:
@@ -192,20 +179,6 @@ def test_an_unreadable_proposal_is_told_and_stops_nothing(tmp_path: Path, conten
 
 def of_field(ports: VaultPorts, name: str) -> ReviewItem:
     return next(each for each in review_items(ports) if each.proposal.change.field == name)
-
-
-def test_what_was_typed_while_a_proposal_was_edited_stays_and_it_waits(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    old = add_old(ports)
-    propose(ports)
-    shown = of_field(ports, "keywords")
-    summary = ports.index.notes.summary(old)
-    assert summary is not None
-    update(ports, summary, FieldEdits(add_keywords=["typed meanwhile"]))
-    decisions = accept(ports, [shown], edited={shown.proposal.id: ["fridge", "my own"]})
-    assert [each.message for each in decisions.problems] == ["keywords changed while you edited"]
-    assert read(ports, old).keywords == ("typed meanwhile",)
-    assert len(review_items(ports)) == 3
 
 
 def test_proposals_wait_while_their_note_is_in_the_middle_of_a_merge(tmp_path: Path) -> None:

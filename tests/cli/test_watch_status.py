@@ -1,19 +1,14 @@
-"""What a watcher shows of itself: the picture on a terminal, its lines, and its status."""
+"""What a watcher shows of itself: its lines and its status."""
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
-
-import pytest
-from rich.cells import cell_len
-from rich.console import Console
+from datetime import datetime, timezone
 
 from amem_cli.index.sync import SyncReport
 from amem_cli.memory.outcome import EvolvedNote, ModelUse, NewLink, Outcome
 from amem_cli.notes.note import Metadata
-from amem_cli.terminal.watching import WatchBoard, news_document, news_lines, status_lines, summary
+from amem_cli.terminal.watching import news_document, news_rows, status_lines
 from amem_cli.watch.watcher import status_after
 from amem_cli.watch.worker import WatchEvent
 from amem_cli.workspace.watch_lock import WatchStatus
@@ -35,96 +30,11 @@ LEARNED = Outcome(
 )
 
 
-def shown(board: WatchBoard, width: int, height: int) -> list[str]:
-    """The board's lines on a terminal of this size."""
-    stream = io.StringIO()
-    console = Console(file=stream, width=width, height=height, markup=False)
-    console.print(board, end="")
-    return stream.getvalue().removesuffix("\n").split("\n")
-
-
-@pytest.fixture
-def board() -> WatchBoard:
-    board = WatchBoard("~/notes", STATUS, "Qwen3-4B", 60.0)
-    for news in (
-        WatchEvent("watching", "watching 3,176 notes", {"notes": 3176}),
-        WatchEvent("noticed", "1 added", {}, SyncReport(added=("notes/walrus.md",))),
-        WatchEvent("learned", "Walrus", {"path": "notes/walrus.md"}, LEARNED),
-    ):
-        board.status = status_after(board.status, news)
-        board.take(news, NOON)
-    return board
-
-
-def test_it_shows_what_is_watched_what_was_learned_the_queue_and_what_it_cost(
-    board: WatchBoard,
-) -> None:
-    board.status = replace(board.status, pending=5, state="thinking", doing="notes/auk.md")
-    board.queue = ["notes/auk.md", "b.md", "c.md", "d.md"]
-    text = "\n".join(shown(board, 120, 30))
-    for part in (
-        "amem watch  ~/notes",
-        "3,176 notes · learned 1 (1 link, 1 evolved) · 734 tokens · Qwen3-4B",
-        "12:00  new: notes/walrus.md",
-        "12:00  海象 Walrus",
-        "#animal · walrus, ice",
-        "How the walrus sleeps.",
-        f"→ Seal  example of: {REASON}",
-        "↻ Seal  ",
-        "now about ice too",
-        "5 pending: notes/auk.md, b.md, c.md and 1 more",
-        "● processing notes/auk.md",
-        "Ctrl-C ends",
-    ):
-        assert part in text, part
-
-
-@pytest.mark.parametrize("width", [12, 30, 48, 80, 200])
-@pytest.mark.parametrize("height", [1, 2, 6, 7, 13, 14, 40])
-def test_it_fills_a_terminal_of_any_size_and_never_more(
-    board: WatchBoard, width: int, height: int
-) -> None:
-    board.add_notice("! a notice\twith\nmany " + "words " * 200, NOON)
-    lines = shown(board, width, height)
-    assert len(lines) == height
-    assert all(cell_len(line) <= width for line in lines)
-    assert lines[-1].startswith("● watching"[:width])
-
-
-def test_on_a_narrow_terminal_a_reason_is_broken_and_not_cut(board: WatchBoard) -> None:
-    words = " ".join(shown(board, 40, 30)).split()
-    assert " ".join(REASON.split()) in " ".join(words)
-
-
-def test_a_question_is_told_to_its_end_on_a_narrow_terminal(board: WatchBoard) -> None:
-    question = "52 of 105 notes are gone at once, notes/a.md first; put them back, or let them go:"
-    news = WatchEvent("asking", f"{question} amem index", {"missing": 52})
-    board.status = status_after(board.status, news)
-    assert " ".join(" ".join(shown(board, 44, 16)).split()).endswith(f"? {news.text}")
-
-
-def test_what_notes_say_steers_no_terminal(board: WatchBoard) -> None:
-    bad = "\x1b[31m\x1b]52;c;YmFk\x07\u202e\n\r"
-    board.take(WatchEvent("learned", bad, {}, replace(LEARNED, title=bad)), NOON)
-    board.status = replace(board.status, doing=bad, state="thinking", trouble=bad)
-    board.queue, board.vault, board.model = [bad], bad, bad
-    text = "\n".join(shown(board, 80, 30))
-    assert not {"\x1b", "\x07", "\u202e", "\r"} & set(text)
-    assert len(text.split("\n")) == 30
-
-
-def test_the_summary_says_what_came_of_it(board: WatchBoard) -> None:
-    assert summary(board, timedelta(hours=2, minutes=13, seconds=59)) == (
-        "watched ~/notes for 2 h 13 min · learned 1 (1 link, 1 evolved) · 0 pending · 734 tokens\n"
-        "amem history NOTE shows what was written and why"
-    )
-
-
 def test_many_changed_notes_are_named_by_the_first_few() -> None:
     report = SyncReport(
         added=("a.md",), changed=("b.md", "c.md", "d.md", "e.md", "f.md"), moved=(("g.md", "h.md"),)
     )
-    assert [line for line, _ in news_lines(WatchEvent("noticed", "", {}, report))] == [
+    assert [row[0][0] for row in news_rows(WatchEvent("noticed", "", {}, report))] == [
         "new: a.md",
         "changed: b.md, c.md, d.md and 2 more",
         "moved: g.md → h.md",

@@ -1,11 +1,12 @@
-"""`amem mcp`: serve the vault to an agent."""
+"""`amem mcp` and `amem lsp`: serve the vault to an agent or a text editor."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,21 +78,53 @@ def mcp(
             )
         # Only answers may reach the client, so this comes before anything else is loaded.
         way = take_wire()
-    # Loading the SDK creates some hundred thousand objects that all stay.
-    gc.disable()
-    from amem_cli.mcp.server import run
-    from amem_cli.mcp.tool import Policy
-    from amem_cli.workspace.workspace import Workspace
-
-    gc.freeze()
-    gc.enable()
-
+    with _loading():
+        from amem_cli.mcp.server import run
+        from amem_cli.mcp.tool import Policy
+        from amem_cli.workspace.workspace import Workspace
     policy = Policy(writes=not read_only, deletes=allow_delete, sees_private=include_private)
     notify = session.output.notice
     vaults = {name: Workspace(root, notify=notify) for name, root in roots.items()}
     run(vaults, policy, way)
     # Do not wait for threads that wait for the client or run native code.
     os._exit(0)
+
+
+def lsp(context: typer.Context) -> None:
+    """Serve the vault to a text editor over the Language Server Protocol (stdio).
+
+    An editor starts this command; docs/editors.md shows how to configure Neovim, Helix, VS Code,
+    Zed and Emacs.
+
+    Examples:
+
+        amem lsp --vault ~/notes
+    """
+    from amem_cli.system.wire import take_wire
+
+    session = session_of(context)
+    root = session.root
+    if sys.stdin.isatty():
+        session.output.notice(
+            f"serving {root}; editors start this themselves (docs/editors.md); Ctrl-D ends it"
+        )
+    # Only answers may reach the editor, so this comes before anything else is loaded.
+    wire = take_wire()
+    with _loading():
+        from amem_cli.lsp.server import run
+        from amem_cli.workspace.workspace import Workspace
+    run(Workspace(root, notify=session.output.notice), wire)
+    # Do not wait for threads that run native code.
+    os._exit(0)
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """No garbage collection inside: loading a protocol creates many objects that all stay."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 def named_roots(roots: Sequence[Path]) -> dict[str, Path]:
