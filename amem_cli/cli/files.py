@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import SettingsError, UsageError
 from amem_cli.system.command_lines import EDITOR, find_program, split
-from amem_cli.system.files import PLAIN, move_over
 from amem_cli.system.processes import own_group
 
 if TYPE_CHECKING:
@@ -141,74 +138,24 @@ def write_export(path: Path, content: str | bytes | Iterable[str]) -> None:
 
     An existing file is replaced only once the new one is complete.
 
-    Args:
-        content: all of it, or pieces that are generated while they are written.
-
     Raises:
         UsageError: the path is in amem's own folder.
         SettingsError: the file cannot be written.
     """
+    from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
+
     if ".amem" in path.resolve().parts:
         raise UsageError(f"{path} is in amem's own folder", hint="Write it somewhere else.")
-    pieces = [content] if isinstance(content, (str, bytes)) else content
-    try:
-        _write(path, pieces)
-    except OSError as error:
-        from amem_cli.vault.safe_write import write_failure
-
-        raise write_failure(str(path), error) from None
-
-
-def _write(path: Path, pieces: Iterable[str | bytes]) -> None:
-    status = path.stat() if path.exists() else None
-    if status is not None:
-        # Fails for a folder, and for a read-only file, which must not be replaced either.
-        handle = os.open(path, os.O_WRONLY)
-        if not stat.S_ISREG(status.st_mode):
-            # A pipe or a device cannot be replaced.
-            _write_pieces(handle, pieces)
-            return
-        os.close(handle)
+    raw = content if isinstance(content, bytes) else "".join(content).encode("utf-8")
     # If the user named a link, it must stay one: replace what it leads to.
     target = path.resolve()
-    temporary = _temporary(target)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN
-    handle = os.open(temporary, flags, 0o666)
     try:
-        if status is not None:
-            # A file that only its owner may read must not become readable for others.
-            with suppress(OSError):
-                temporary.chmod(stat.S_IMODE(status.st_mode))
-        _write_pieces(handle, pieces, durable=True)
-        move_over(temporary, target)
-    except BaseException:
-        # Also after Ctrl-C, a half-written file must not stay.
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-def _temporary(target: Path) -> Path:
-    """A name beside the target; deletes what killed exports of the same target left there."""
-    from hashlib import sha256
-    from time import time_ns
-
-    from amem_cli.vault.safe_write import is_abandoned, temporary_name
-
-    # Named after the target, so that leftovers of other exports are not touched.
-    mark = sha256(os.fsencode(target.name)).hexdigest()[:16]
-    for leftover in target.parent.glob(f".amem-*-{mark}.tmp"):
-        with suppress(OSError):
-            if is_abandoned(leftover.name, leftover.lstat().st_mtime_ns, time_ns()):
-                leftover.unlink()
-    return target.with_name(temporary_name(mark))
-
-
-def _write_pieces(handle: int, pieces: Iterable[str | bytes], *, durable: bool = False) -> None:
-    with os.fdopen(handle, "wb") as stream:
-        for piece in pieces:
-            stream.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
-        stream.flush()
-        if durable:
-            # Otherwise a crash after the rename may leave an empty file in place of the old one.
-            os.fsync(handle)
+        if target.is_file():
+            replace_file(target, raw, expected=sha256(target.read_bytes()))
+        elif target.exists():
+            # A pipe or a device cannot be replaced.
+            target.write_bytes(raw)
+        else:
+            create_file(target, raw)
+    except OSError as error:
+        raise write_failure(str(path), error) from None
