@@ -373,6 +373,11 @@ def _open_closed_streams() -> None:
         if reconfigure is not None:
             # Otherwise a title that the terminal cannot show would end the command in a traceback.
             reconfigure(errors=PLAINLY)
+    if sys.platform == "win32":
+        # Its console heeds the codes of colours only where a program asks for that.
+        from colorama import just_fix_windows_console
+
+        just_fix_windows_console()
 
 
 def _finished(code: int) -> int:

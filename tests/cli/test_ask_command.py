@@ -154,12 +154,6 @@ def test_wrong_usage_is_told(vault: Program) -> None:
         assert answer.err.startswith("error: ")
 
 
-def test_filters_bound_what_may_answer(vault: Program) -> None:
-    assert vault("ask", QUESTION, "--tag", "zoo", "--since", "2026-03").code == 0
-    assert vault("ask", QUESTION, "--until", "2025").code == 1
-    assert vault("ask", QUESTION, "--path", "elsewhere").code == 1
-
-
 def test_a_model_answers_with_its_sources(vault: Program) -> None:
     with ChatServer() as server:
         server.content = says("At noon.", "Feeding")

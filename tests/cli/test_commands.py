@@ -288,17 +288,6 @@ def test_a_refused_header_is_never_written_over(amem: Program, vault: Path) -> N
         assert note.read_bytes() == before
 
 
-def test_a_change_is_taken_back_once(amem: Program, vault: Path) -> None:
-    amem("add", "One.", "--title", "One", "--no-wait")
-    amem("link", "One", "Home")
-    event = amem("history", "One", "--json").json[-1]["id"]
-    assert amem("undo", event).code == 0
-    assert "[[Home]]" not in (vault / "notes/One.md").read_text()
-    again = amem("undo", event)
-    assert (again.code, "was taken back already" in again.err) == (3, True)
-    assert amem("undo", "nothing").code == 1
-
-
 def test_settings_are_read_as_they_are_shown(amem: Program, vault: Path) -> None:
     assert amem("config", "set", "exclude.folders", '["private", "templates"]').code == 0
     write_note(vault, "private/p.md", "hidden walrus\n")

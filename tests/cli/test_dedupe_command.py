@@ -66,14 +66,6 @@ def test_all_exact_duplicates_are_merged_unasked_on_request(amem: Program) -> No
     assert amem("--vault", "v", "dedupe", "--exact").code == 0
 
 
-def test_a_private_text_is_kept_private_and_the_rest_is_merged(amem: Program) -> None:
-    vault(amem, One=TEXT, Two=f"---\nprivate: true\n---\n{TEXT}")
-    refused = amem("--vault", "v", "dedupe", "--merge", "One", "Two")
-    assert refused.code == 3
-    assert "Two.md is private and One.md is not" in refused.err
-    assert amem("--vault", "v", "dedupe", "--merge", "Two", "One").code == 0
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

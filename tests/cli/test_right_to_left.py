@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
-from rich.cells import cell_len
-
 from tests.conftest import Program
 
 TITLES = {"قهوة الصباح": "ar", "פגישה בקפה": "he"}
@@ -25,11 +21,3 @@ def test_a_title_is_isolated_on_a_terminal_and_bare_in_a_pipe(amem: Program) -> 
         # What stands before and after it is no part of it.
         assert row.index("\u2069") - row.index("\u2068") == len(title) + 1
     assert not {"\u2068", "\u2069"} & set(piped)
-
-
-def test_isolates_have_no_width() -> None:
-    title = next(iter(TITLES))
-    assert unicodedata.bidirectional(title[0]) == "AL"
-    assert cell_len(f"\u2068{title}\u2069") == cell_len(title)
-    # Marks on Thai and Hindi letters have none either.
-    assert (cell_len("ประชุม"), cell_len("किताबें"), cell_len("会議")) == (5, 3, 4)

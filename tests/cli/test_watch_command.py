@@ -318,17 +318,6 @@ def test_the_service_is_printed_and_nothing_is_written(
     assert not (tmp_path / "nobody/.config").exists()
 
 
-def test_in_review_mode_a_watcher_changes_no_older_note(amem: Program, vault: Path) -> None:
-    assert amem("config", "set", "evolution.mode", "review").code == 0
-    text = "Sourdough bread rose slowly in the warm kitchen, and its crumb was open."
-    with watching(amem, vault) as watcher:
-        for number in range(3):
-            amem("add", f"{text} Loaf {number}.", "--title", f"Sourdough {number}", "--no-wait")
-        watcher.until(lambda: len(watcher.lines("learned")) == 3)
-        assert watcher.end() == 0
-    assert journal_events(vault, "evolve") == []
-
-
 @pytest.mark.parametrize("edits", [True, False])
 def test_watching_ends_where_the_vault_is_no_vault_any_more(
     amem: Program, vault: Path, edits: bool
