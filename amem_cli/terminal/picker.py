@@ -62,7 +62,9 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
         f"{prompt}> ",
         completer=Titles(),
         validator=Validator.from_callable(
-            lambda text: bool(text.strip() and matching(text)), "no note is called so"
+            lambda text: bool(text.strip() and matching(text)),
+            "no note is called so",
+            move_cursor_to_end=True,
         ),
         validate_while_typing=False,
         erase_when_done=True,
