@@ -21,7 +21,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.reply_schema import to_json_schema
-from amem_cli.models.server_dialects import ReplyUnusable, bare_json, prompt_parts
+from amem_cli.models.server_dialects import answer_text, prompt_parts
 
 _MESSAGE_CHARACTERS = 200
 _HINT = "`amem config set mcp.sampling off --user` keeps agents from being asked."
@@ -84,7 +84,7 @@ class SamplingModel:
             raise ModelError(f"{self._client} gave no answer: {why}", hint=_HINT) from None
         except ValueError:
             raise ModelError(f"{self._client} sent no usable answer", hint=_HINT) from None
-        return self._read(result, time.monotonic() - began)
+        return self._read(result, request, time.monotonic() - began)
 
     def close(self) -> None:
         """Ask no more, also in the middle of an answer."""
@@ -113,10 +113,12 @@ class SamplingModel:
         )
         return result
 
-    def _read(self, result: types.CreateMessageResult, seconds: float) -> ModelAnswer:
-        try:
-            text = bare_json(getattr(result.content, "text", None))
-        except ReplyUnusable:
-            raise ModelError(f"{self._client} answered with no text", hint=_HINT) from None
+    def _read(
+        self, result: types.CreateMessageResult, request: ModelRequest, seconds: float
+    ) -> ModelAnswer:
+        text = getattr(result.content, "text", None)
+        if not isinstance(text, str):
+            raise ModelError(f"{self._client} answered with no text", hint=_HINT)
         complete = result.stop_reason != "maxTokens"
+        text = answer_text(text, request) if complete else text
         return ModelAnswer(text, complete, prompt_tokens=0, answer_tokens=0, seconds=seconds)

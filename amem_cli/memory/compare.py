@@ -6,24 +6,17 @@ it; the older notes are as they are now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from amem_cli.analyzer.earlier_notes import Place, place_in_time
 from amem_cli.errors import BudgetSpent, HeaderRefused, ModelError, NotFoundError, UnsafePath
-from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
-from amem_cli.memory.outcome import (
-    ChangedLink,
-    EvolvedNote,
-    ModelUse,
-    NewLink,
-    Outcome,
-    ProcessSettings,
-)
+from amem_cli.memory.outcome import ModelUse, Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import Encoder, LanguageModel
-from amem_cli.notes.note import METADATA_FIELDS, Metadata
+from amem_cli.notes.note import Metadata
 
 USUAL_NOTES = 10
 SPENT_HINT = "Compare again tomorrow, or raise llm.daily_tokens."
@@ -49,64 +42,27 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class SideResult:
-    """What one side would make of a note.
-
-    Attributes:
-        metadata: values for the fields that the note's owner left empty.
-        evolved, proposed: older notes that it would change at once, or ask about in `amem review`.
-        changed_links: links between older notes that it would update or remove.
-        refused: parts of its answers that did not pass the checks, one line each.
-        failure: why there was no answer; the rest is empty then.
-        model: who did it, or failed; the analyzer if no model was asked.
-    """
-
-    metadata: Metadata = field(default_factory=Metadata)
-    links: tuple[NewLink, ...] = ()
-    suggested: tuple[NewLink, ...] = ()
-    evolved: tuple[EvolvedNote, ...] = ()
-    proposed: tuple[EvolvedNote, ...] = ()
-    changed_links: tuple[ChangedLink, ...] = ()
-    refused: tuple[str, ...] = ()
-    failure: str = ""
-    model: str = ""
-    use: ModelUse = field(default_factory=ModelUse)
-
-
-@dataclass(frozen=True, slots=True)
 class SideTotals:
-    """What the results of one side add up to; the use of the model is that of all notes.
+    """What the results of one side add up to.
 
     Attributes:
         notes: those with a result that is no failure.
         described: notes that got metadata, `contexts`: a context among it.
         changes: of older notes and of links between them, proposed ones included.
-        cost: in the settings' currency; None if unknown.
+        seconds_per_note: of the model, without loading it.
+        cost_per_note: in the settings' currency; None if unknown.
     """
 
-    notes: int = 0
-    described: int = 0
-    contexts: int = 0
-    links: int = 0
-    changes: int = 0
-    refused: int = 0
-    failed: int = 0
-    use: ModelUse = field(default_factory=ModelUse)
-    cost: float | None = None
-
-    @property
-    def seconds_per_note(self) -> float:
-        """Of the model, without loading it."""
-        return self.use.seconds / self.notes if self.notes else 0.0
-
-    @property
-    def tokens_per_note(self) -> float:
-        tokens = self.use.prompt_tokens + self.use.answer_tokens
-        return tokens / self.notes if self.notes else 0.0
-
-    @property
-    def cost_per_note(self) -> float | None:
-        return self.cost / self.notes if self.cost is not None and self.notes else None
+    notes: int
+    described: int
+    contexts: int
+    links: int
+    changes: int
+    refused: int
+    failed: int
+    seconds_per_note: float
+    tokens_per_note: float
+    cost_per_note: float | None
 
 
 @dataclass(slots=True)
@@ -117,7 +73,8 @@ class Comparison:
 
     Attributes:
         notes: those to compare with.
-        results: of each side, in the order of the notes, as far as the run came.
+        results: of each side, in the order of the notes, as far as the run came. Of a result that
+            `failed` the first problem says why.
         stopped: why not all was asked, as a line and a hint; empty if nothing stopped the run.
     """
 
@@ -125,7 +82,7 @@ class Comparison:
     encoder: Encoder
     sides: tuple[Side, Side]
     notes: Sequence[NoteSummary]
-    results: tuple[list[SideResult], list[SideResult]] = field(default_factory=lambda: ([], []))
+    results: tuple[list[Outcome], list[Outcome]] = field(default_factory=lambda: ([], []))
     stopped: tuple[str, str] | None = None
 
     def run(self, progress: Progress = lambda done, total: None) -> None:
@@ -144,7 +101,8 @@ class Comparison:
             results = self.results[at]
             try:
                 for number, note in enumerate(self.notes):
-                    results.append(self._result(side, note, results, places))
+                    last = results[-1:] if _is_given_up(results) else []
+                    results += last or [self._result(side, note, places)]
                     progress(len(self.notes) * at + number + 1, 2 * len(self.notes))
             except BudgetSpent as error:
                 # The error's own hint is about notes that wait, and none waits here.
@@ -168,82 +126,48 @@ class Comparison:
         """Whether one of the models failed so often that it was not asked to the end."""
         return any(_is_given_up(results) for results in self.results)
 
-    def _result(
-        self,
-        side: Side,
-        note: NoteSummary,
-        before: Sequence[SideResult],
-        places: Mapping[str, Place],
-    ) -> SideResult:
-        if _is_given_up(before):
-            return before[-1]
+    def _result(self, side: Side, note: NoteSummary, places: Mapping[str, Place]) -> Outcome:
+        """What one side would make of a note, without what its owner wrote."""
+        process = MemoryProcess(self.ports, self.encoder, side.model, side.settings, waiting=places)
+        failed = Outcome(note.path, note.id, note.title, failed=True)
         try:
-            # What has to be reviewed is drafted too, so that it can be shown.
-            settings = replace(side.settings, review=False)
-            process = MemoryProcess(self.ports, self.encoder, side.model, settings, waiting=places)
             outcome = process.as_if_new(note.path)
-            return _result(outcome, self.ports.index, side.settings.review)
         except BudgetSpent:
             raise
         except ModelError as error:
             assert side.model is not None
-            return SideResult(failure=error.message, model=side.model.name)
+            return replace(failed, problems=(error.message,), model=side.model.name)
         except _UNREADABLE as error:
-            return SideResult(failure=error.message)
+            return replace(failed, problems=(error.message,))
+        own = {name: getattr(outcome.metadata, name) for name in outcome.written}
+        return replace(outcome, metadata=Metadata(**own), failed=not outcome.model)
 
 
-def _is_given_up(results: Sequence[SideResult]) -> bool:
+def _is_given_up(results: Sequence[Outcome]) -> bool:
     # A note that cannot be read is no failure of the model.
-    last = [each.failure and each.model for each in results[-FAILURES_IN_A_ROW:]]
+    last = [each.failed and each.model for each in results[-FAILURES_IN_A_ROW:]]
     return len(last) == FAILURES_IN_A_ROW and all(last)
 
 
-def _result(outcome: Outcome, index: MemoryIndex, review: bool) -> SideResult:
-    """What the process would make of a note, without what its owner wrote.
-
-    Args:
-        review: every change of an older note waits for a person.
-    """
-    if not outcome.model:
-        return SideResult(failure=outcome.problems[0])
-    evolved = [
-        replace(each, changes=tuple(one for one in each.changes if one.field in METADATA_FIELDS))
-        for each in outcome.evolved
-    ]
-    proposed = list[EvolvedNote]()
-    for path in dict.fromkeys(each.path for each in outcome.proposed):
-        waiting = [each for each in outcome.proposed if each.path == path]
-        summary = index.notes.summary(path)
-        named = waiting[0].note or None, path, summary.title if summary else path
-        changes = tuple(each.change for each in waiting)
-        proposed.append(EvolvedNote(*named, changes, waiting[0].reason))
-    return SideResult(
-        metadata=Metadata(**{name: getattr(outcome.metadata, name) for name in outcome.written}),
-        links=outcome.links,
-        suggested=outcome.suggested,
-        evolved=() if review else tuple(evolved),
-        proposed=tuple(evolved + proposed if review else proposed),
-        changed_links=outcome.changed_links,
-        refused=outcome.problems,
-        model=outcome.model,
-        use=outcome.use,
-    )
-
-
-def totals(results: Sequence[SideResult]) -> SideTotals:
+def totals(results: Sequence[Outcome], cost_of: Callable[[ModelUse], float | None]) -> SideTotals:
     """Add up the results of one side."""
-    done = [each for each in results if not each.failure]
+    done = [each for each in results if not each.failed]
+    count = max(1, len(done))
+    use = sum((each.use for each in done), ModelUse())
+    cost = cost_of(use)
     return SideTotals(
         notes=len(done),
-        described=sum(each.metadata != Metadata() for each in done),
+        described=sum(bool(each.written) for each in done),
         contexts=sum(bool(each.metadata.context) for each in done),
         links=sum(len(each.links) for each in done),
         changes=sum(
             len(each.evolved) + len(each.proposed) + len(each.changed_links) for each in done
         ),
-        refused=sum(len(each.refused) for each in done),
+        refused=sum(len(each.problems) for each in done),
         failed=len(results) - len(done),
-        use=sum((each.use for each in done), ModelUse()),
+        seconds_per_note=use.seconds / count,
+        tokens_per_note=(use.prompt_tokens + use.answer_tokens) / count,
+        cost_per_note=None if cost is None or not done else cost / count,
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import tempfile
 import threading
 import time
@@ -21,9 +20,8 @@ from amem_cli.data import lines, table
 from amem_cli.errors import ModelClosed, ModelError, SettingsError
 from amem_cli.language.safe_text import holds_secret, on_one_line, redacted
 from amem_cli.models.find_json import find_answer, without_terminal_codes
-from amem_cli.models.http import FAILURES_IN_A_ROW, REST_SECONDS, FailureBreaker
 from amem_cli.models.ports import PROGRAM_MARK, ModelAnswer, ModelRequest
-from amem_cli.models.program_run import MAX_OUTPUT_BYTES, ProgramRun, RunResult
+from amem_cli.models.program_run import run_program
 from amem_cli.models.prompt_text import estimated_tokens, without_control_strings
 from amem_cli.models.reply_schema import MAX_ANSWER_CHARACTERS, to_json_schema
 from amem_cli.settings import ENVIRONMENT_PREFIX
@@ -38,10 +36,7 @@ _PLAIN_OUTPUT = {"TERM": "dumb", "NO_COLOR": "1"}
 
 
 class CommandModel:
-    """Runs a program for each request; one at a time, callers wait for each other.
-
-    After three failures in a row it is not run for a minute.
-    """
+    """Runs a program for each request; one at a time, callers wait for each other."""
 
     def __init__(
         self,
@@ -50,7 +45,6 @@ class CommandModel:
         environment: Mapping[str, str],
         *,
         is_local: Callable[[], bool] = lambda: False,
-        rest_seconds: float = REST_SECONDS,
     ) -> None:
         """Name the program; it is not run yet. Raises `SettingsError` as `command_words` does.
 
@@ -64,8 +58,6 @@ class CommandModel:
         self._root = root
         self._environment = environment
         self._is_local = is_local
-        self._breaker = FailureBreaker(rest_seconds)
-        self._run: ProgramRun | None = None
         self._closed = threading.Event()
         self._lock = threading.Lock()
 
@@ -80,38 +72,11 @@ class CommandModel:
         An output without JSON is an answer that cannot be read, so that the question is asked
         again.
         """
+        prompt = prompt_of(request)
         with self._lock:
             self._closed.clear()
-            if self._breaker.is_open:
-                raise ModelError(
-                    f"{self.name} failed {FAILURES_IN_A_ROW} times in a row and is not run",
-                    hint="It is tried again in a minute. amem model test shows what is wrong.",
-                )
-            try:
-                answer = self._ask(request)
-            except ModelClosed:
-                raise
-            except ModelError:
-                self._breaker.failed()
-                raise
-            self._breaker.reset()
-            return answer
-
-    def close(self) -> None:
-        """End the program, also in the middle of an answer; a later request runs it again."""
-        self._closed.set()
-        run = self._run
-        if run is not None:
-            run.kill()
-        # Until the program's folder is gone too.
-        with self._lock:
-            pass
-
-    def _ask(self, request: ModelRequest) -> ModelAnswer:
-        prompt = prompt_of(request)
-        started = time.monotonic()
-        result = self._result(prompt, request.deadline)
-        output = result.output.decode("utf-8", "replace")
+            started = time.monotonic()
+            output = self._output(prompt, request.deadline).decode("utf-8", "replace")
         found = find_answer(output, list(request.schema["properties"]))
         return ModelAnswer(
             text=output[-MAX_ANSWER_CHARACTERS:] if found is None else found,
@@ -121,48 +86,43 @@ class CommandModel:
             seconds=time.monotonic() - started,
         )
 
-    def _result(self, prompt: str, seconds: float) -> RunResult:
-        """Run the program; raises `ModelError` unless it ends by itself with status 0."""
-        with _empty_folder(self._root) as folder:
-            try:
-                run = ProgramRun(
-                    self._words,
-                    prompt.encode("utf-8", "replace"),
-                    folder,
-                    program_environment(self._environment),
-                )
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or type(error).__name__
-                raise ModelError(
-                    f"{self.name} cannot be started: {reason}", hint="Is it a program?"
-                ) from None
-            self._run = run
-            try:
-                # Closed in the instant before there was a program to end.
-                if self._closed.is_set():
-                    run.kill()
-                result = run.finish(seconds)
-            finally:
-                self._run = None
-        if self._closed.is_set():
-            raise ModelClosed(f"{self.name} was closed in the middle of an answer")
-        fault, hint = self._fault(result, seconds)
-        if fault:
-            raise ModelError(f"{self.name} {fault}", hint=hint)
-        return result
+    def close(self) -> None:
+        """End the program, also in the middle of an answer; a later request runs it again."""
+        self._closed.set()
+        # Until the program's folder is gone too.
+        with self._lock:
+            pass
 
-    def _fault(self, result: RunResult, seconds: float) -> tuple[str, str]:
-        """Why a run gave no answer, and what may help; empty if it gave one."""
-        if result.is_flood:
-            return f"wrote more than {MAX_OUTPUT_BYTES // 2**20} MiB and was ended", USE_HINT
-        if result.is_overdue:
+    def _output(self, prompt: str, seconds: float) -> bytes:
+        """Run the program; raises `ModelError` unless it ends by itself with status 0."""
+        stdin = prompt.encode("utf-8", "replace")
+        variables = program_environment(self._environment)
+        try:
+            with _empty_folder(self._root) as folder:
+                result = run_program(self._words, stdin, folder, variables, seconds, self._closed)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise ModelError(
+                f"{self.name} cannot be started: {reason}", hint="Is it a program?"
+            ) from None
+        if result.ended_for == "close":
+            raise ModelClosed(f"{self.name} was closed in the middle of an answer")
+        if result.ended_for == "output":
+            raise ModelError(f"{self.name} wrote more than 1 MiB and was ended", hint=USE_HINT)
+        if result.ended_for == "time":
             limit = f"within {seconds:.0f} s" if seconds >= 1 else "in time"
-            return f"did not answer {limit} and was ended", "llm.deadline_seconds gives it longer."
+            raise ModelError(
+                f"{self.name} did not answer {limit} and was ended",
+                hint="llm.deadline_seconds gives it longer.",
+            )
         if result.status:
-            error = redacted(without_terminal_codes(result.last_error), self._environment)
-            reason = f": {on_one_line(error)[:MAX_REASON]}" if error else ""
-            return f"ended with status {result.status}{reason}", "Try it by hand with a short text."
-        return "", ""
+            said = redacted(without_terminal_codes(result.last_error), self._environment)
+            reason = f": {on_one_line(said)[:MAX_REASON]}" if said else ""
+            raise ModelError(
+                f"{self.name} ended with status {result.status}{reason}",
+                hint="Try it by hand with a short text.",
+            )
+        return result.output
 
 
 def split_line(line: str) -> list[str]:
@@ -283,13 +243,5 @@ def _empty_folder(root: Path) -> Iterator[Path]:
         raise ModelError(
             "the folder for temporary files lies in the vault", hint="Let TMPDIR name another one."
         )
-    try:
-        folder = tempfile.mkdtemp(prefix="amem-command-")
-    except OSError as error:
-        raise ModelError(
-            f"no temporary folder can be made: {error.strerror}", hint="Check the disk and TMPDIR."
-        ) from None
-    try:
+    with tempfile.TemporaryDirectory(prefix="amem-command-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -22,7 +22,7 @@ from amem_cli.data import table
 from amem_cli.errors import SettingsError
 from amem_cli.models.command import search_path
 from amem_cli.models.gguf import is_gguf
-from amem_cli.models.http import BoundedHttp, HttpFault, is_loopback
+from amem_cli.models.http import HttpFault, fetch, is_loopback
 from amem_cli.models.open import usual_url
 from amem_cli.models.server_dialects import json_object
 from amem_cli.models.sources import is_model_file
@@ -42,13 +42,31 @@ _BILLIONS = re.compile(r"(?<![a-z0-9.])(?:(\d{1,2})x)?e?(\d{1,4}(?:\.\d{1,3})?)(
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSize:
+    """How large a model is; 0 where it is not known.
+
+    Attributes:
+        bytes: of its weights.
+        billions: of parameters.
+    """
+
+    bytes: int = 0
+    billions: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of this machine, with the names by which it knows its models."""
+    """A server of this machine, with the names by which it knows its models.
+
+    Attributes:
+        sizes: what an Ollama says of its models, by name.
+    """
 
     kind: str
     port: int
     models: tuple[str, ...] = ()
     path: str = "/v1"
+    sizes: Mapping[str, ModelSize] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -67,19 +85,6 @@ USUAL_SERVERS = (
     LocalServer("LM Studio", 1234),
     LocalServer("vLLM", 8000),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSize:
-    """How large a model is; 0 where it is not known.
-
-    Attributes:
-        bytes: of its weights.
-        billions: of parameters.
-    """
-
-    bytes: int = 0
-    billions: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,6 @@ class Machine:
     Attributes:
         memory, free_memory: bytes.
         runs_files: what runs GGUF files is installed.
-        sizes: what an Ollama says of its models, by address and name.
         sleeping: models of an Ollama that does not answer.
     """
 
@@ -118,7 +122,6 @@ class Machine:
     cores: int
     runs_files: bool
     servers: tuple[LocalServer, ...] = ()
-    sizes: Mapping[tuple[str, str], ModelSize] = field(default_factory=dict)
     files: tuple[ModelFile, ...] = ()
     programs: tuple[AgentProgram, ...] = ()
     sleeping: tuple[str, ...] = ()
@@ -148,7 +151,6 @@ def look_around(
     until = time.monotonic() + FILE_SECONDS
     worker.start()
     servers = running_servers(expected_servers(environment) if expected is None else expected)
-    sizes = _sizes_at(servers)
     worker.join(max(until - time.monotonic(), 0.0))
     memory = psutil.virtual_memory()
     is_ollama_running = any(server.kind == "Ollama" for server in servers)
@@ -158,7 +160,6 @@ def look_around(
         cores=psutil.cpu_count() or 1,
         runs_files=importlib.util.find_spec("llama_cpp") is not None,
         servers=tuple(servers),
-        sizes=sizes,
         files=tuple(files),
         programs=tuple(_programs(environment)),
         sleeping=() if is_ollama_running else tuple(sleeping),
@@ -226,39 +227,6 @@ def _programs(environment: Mapping[str, str]) -> Iterator[AgentProgram]:
             yield AgentProgram(program["name"], found, program["line"])
 
 
-def _sizes_at(servers: Sequence[LocalServer]) -> dict[tuple[str, str], ModelSize]:
-    """What the Ollamas among the servers say of the sizes of their models."""
-    ollamas = [server for server in servers if server.kind == "Ollama"]
-    if not ollamas:
-        return {}
-    http = BoundedHttp(use_proxies=False)
-    http.prepare()
-    with ThreadPoolExecutor(len(ollamas)) as workers:
-        answers = workers.map(lambda server: _tags(server, http), ollamas)
-        sizes = {
-            (server.url, name): size
-            for server, answer in zip(ollamas, answers, strict=True)
-            for name, size in answer.items()
-        }
-    http.close()
-    return sizes
-
-
-def _tags(server: LocalServer, http: BoundedHttp) -> dict[str, ModelSize]:
-    address = f"{server.url.removesuffix('/v1')}/api/tags"
-    try:
-        reply = http.request("GET", address, {"user-agent": "amem"}, DISCOVERY_SECONDS)
-    except HttpFault:
-        return {}
-    listing = json_object(reply.body) if reply.status == 200 else None
-    rows = listing.get("models") if listing is not None else None
-    sizes: dict[str, ModelSize] = {}
-    for row in rows if isinstance(rows, list) else []:
-        if isinstance(row, dict) and row.get("name") in server.models:
-            sizes[row["name"]] = _told_size(row)
-    return sizes
-
-
 def _told_size(row: Mapping[str, Any]) -> ModelSize:
     details = row.get("details")
     told = details.get("parameter_size") if isinstance(details, dict) else None
@@ -286,22 +254,24 @@ def running_servers(
     expected: Sequence[LocalServer], *, seconds: float = DISCOVERY_SECONDS
 ) -> list[LocalServer]:
     """Ask all servers at once for their models; one that does not answer in time is not there."""
-    # All are late at the same moment, so one may close the connections of all.
-    http = BoundedHttp(use_proxies=False)
-    http.prepare()
+    # Not loaded within the time of a request.
+    import httpx  # noqa: F401
+
     with ThreadPoolExecutor(len(expected)) as workers:
-        answers = workers.map(lambda server: _identify(server, http, seconds), expected)
-        running = [server for server in answers if server is not None]
-    http.close()
-    return running
+        answers = workers.map(lambda server: _identify(server, seconds), expected)
+        return [server for server in answers if server is not None]
 
 
-def _identify(server: LocalServer, http: BoundedHttp, seconds: float) -> LocalServer | None:
+def _listing(url: str, seconds: float) -> dict[str, Any] | None:
     try:
-        reply = http.request("GET", f"{server.url}/models", {"user-agent": "amem"}, seconds)
+        reply = fetch("GET", url, {}, seconds)
     except HttpFault:
         return None
-    listing = json_object(reply.body) if reply.status == 200 else None
+    return json_object(reply.body) if reply.status == 200 else None
+
+
+def _identify(server: LocalServer, seconds: float) -> LocalServer | None:
+    listing = _listing(f"{server.url}/models", seconds)
     if listing is None:
         return None
     data = listing.get("data")
@@ -315,4 +285,13 @@ def _identify(server: LocalServer, http: BoundedHttp, seconds: float) -> LocalSe
     kind = next((_OWNERS[owner] for owner in sorted(owners & set(_OWNERS))), server.kind)
     ids = [name for model in models if isinstance(name := model.get("id"), str)]
     names = [name for name in ids if 0 < len(name) <= _LONGEST_NAME and name.isprintable()]
-    return replace(server, kind=kind, models=tuple(names[:MAX_MODELS]))
+    found = replace(server, kind=kind, models=tuple(names[:MAX_MODELS]))
+    return replace(found, sizes=_sizes(found, seconds)) if kind == "Ollama" else found
+
+
+def _sizes(server: LocalServer, seconds: float) -> dict[str, ModelSize]:
+    """What an Ollama says of the sizes of its models."""
+    listing = _listing(f"{server.url.removesuffix('/v1')}/api/tags", seconds) or {}
+    rows = listing.get("models")
+    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return {row["name"]: _told_size(row) for row in rows if row.get("name") in server.models}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
@@ -15,9 +17,9 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BODY_BYTES = 4 * 2**20
-CHUNK_BYTES = 65_536
-FAILURES_IN_A_ROW = 3
-REST_SECONDS = 60.0
+_CHUNK_BYTES = 65_536
+# How often a waiting thread looks whether it is to stop.
+_LOOK_SECONDS = 0.05
 
 
 class HttpFault(Exception):
@@ -40,61 +42,57 @@ class Reply:
     body: bytes = field(repr=False)
 
 
-class BoundedHttp:
-    """A client for one server; `use_proxies`: those that the environment names."""
+def fetch(
+    method: str,
+    url: str,
+    headers: dict[str, str],
+    seconds: float,
+    body: bytes = b"",
+    *,
+    stop: threading.Event | None = None,
+) -> Reply:
+    """Send a request and read the whole reply in so many seconds, or raise `HttpFault`.
 
-    def __init__(self, *, use_proxies: bool) -> None:
-        self._use_proxies = use_proxies
-        self._client: httpx.Client | None = None
-        # One for each request under way; set when nobody is to wait for it any more.
-        self._waiting: set[threading.Event] = set()
+    The proxies of the environment are used for other machines only. `stop` ends the request.
+    """
+    import httpx
 
-    def request(
-        self, method: str, url: str, headers: dict[str, str], seconds: float, body: bytes = b""
-    ) -> Reply:
-        """Send a request and read the whole reply in so many seconds, or raise `HttpFault`."""
-        client = self.prepare()
-        outcome: list[Reply | HttpFault] = []
-        ended = threading.Event()
+    if stop is not None and stop.is_set():
+        raise HttpFault("the request was stopped")
+    use_proxies = not is_loopback(host_of(url))
+    client = httpx.Client(trust_env=use_proxies, verify=_certificates())
+    outcome: list[Reply | HttpFault] = []
 
-        def attempt() -> None:
+    def attempt() -> None:
+        try:
             outcome.append(_exchange(client, method, url, headers, body, seconds))
-            ended.set()
+        except HttpFault as fault:
+            outcome.append(fault)
 
-        # The client's timeouts cover single reads and no name look-up: a dripping server or a
-        # silent resolver would hold the caller, so the request has a thread that is left behind.
-        worker = threading.Thread(target=attempt, name="amem-http", daemon=True)
-        self._waiting.add(ended)
-        worker.start()
-        in_time = ended.wait(seconds)
-        self._waiting.discard(ended)
-        if not in_time:
-            # Takes the connection away from a server that never stops talking.
-            self.close()
-        if not outcome:
-            if in_time:
-                raise HttpFault("the request was stopped")
-            limit = f"within {seconds:.0f} s" if seconds >= 1 else "in time"
-            raise HttpFault(f"the server did not answer {limit}")
-        if isinstance(outcome[0], HttpFault):
-            raise outcome[0] from None
-        return outcome[0]
+    # The client's timeouts cover single reads and no name look-up: a dripping server or a silent
+    # resolver would hold the caller, so the request has a thread that is left behind.
+    worker = threading.Thread(target=attempt, name="amem-http", daemon=True)
+    until = time.monotonic() + seconds
+    worker.start()
+    while worker.is_alive() and (left := until - time.monotonic()) > 0:
+        if stop is not None and stop.is_set():
+            break
+        worker.join(min(_LOOK_SECONDS, left))
+    # Takes the connection away from a server that never stops talking.
+    client.close()
+    if not outcome:
+        limit = f"within {seconds:.0f} s" if seconds >= 1 else "in time"
+        raise HttpFault(f"the server did not answer {limit}")
+    if isinstance(outcome[0], HttpFault):
+        raise outcome[0] from None
+    return outcome[0]
 
-    def prepare(self) -> httpx.Client:
-        """Load the client ahead of a request that has little time."""
-        if self._client is None:
-            import httpx
 
-            self._client = httpx.Client(trust_env=self._use_proxies, follow_redirects=False)
-        return self._client
+@cache
+def _certificates() -> ssl.SSLContext:
+    import httpx
 
-    def close(self) -> None:
-        """Close the connections and end requests under way; a later one opens new connections."""
-        client, self._client = self._client, None
-        for ended in list(self._waiting):
-            ended.set()
-        if client is not None:
-            client.close()
+    return httpx.create_ssl_context()
 
 
 def _exchange(
@@ -104,12 +102,12 @@ def _exchange(
     headers: dict[str, str],
     body: bytes,
     seconds: float,
-) -> Reply | HttpFault:
+) -> Reply:
     import httpx
 
     until = time.monotonic() + seconds
     # Packed content could unpack to far more than the bound.
-    headers = {"accept-encoding": "identity"} | headers
+    headers = {"accept-encoding": "identity", "user-agent": "amem"} | headers
     answering = False
     try:
         with client.stream(
@@ -117,55 +115,28 @@ def _exchange(
         ) as response:
             answering = True
             if response.headers.get("content-encoding", "identity") != "identity":
-                return HttpFault("the server sent a packed reply that was not asked for")
+                raise HttpFault("the server sent a packed reply that was not asked for")
             received = bytearray()
             if not 300 <= response.status_code < 400:
-                for chunk in response.iter_raw(CHUNK_BYTES):
+                for chunk in response.iter_raw(_CHUNK_BYTES):
                     received += chunk
                     if len(received) > MAX_BODY_BYTES:
-                        return HttpFault("the server sent more than 4 MiB")
+                        raise HttpFault("the server sent more than 4 MiB")
                     if time.monotonic() >= until:
-                        return HttpFault("the server did not finish its answer in time")
+                        raise HttpFault("the server did not finish its answer in time")
             retry_after = response.headers.get("retry-after", "")
             return Reply(response.status_code, retry_after, bytes(received))
+    except HttpFault:
+        raise
     except httpx.TimeoutException:
-        return HttpFault("the server did not answer in time")
+        raise HttpFault("the server did not answer in time") from None
     except httpx.ConnectError as error:
         encrypting = "[SSL" in str(error)
         reason = "no trusted encrypted connection" if encrypting else "no connection"
-        return HttpFault(reason, again=not encrypting)
-    except httpx.HTTPError as error:
-        return HttpFault(f"the connection failed ({type(error).__name__})", again=not answering)
+        raise HttpFault(reason, again=not encrypting) from None
     except Exception as error:
-        return HttpFault(f"the request failed ({type(error).__name__})")
-
-
-class FailureBreaker:
-    """Counts failures in a row; from the third on it is open, which means: do not ask.
-
-    After a rest one attempt is let through: its success closes the breaker, its failure opens it
-    for another rest.
-    """
-
-    def __init__(self, rest_seconds: float = REST_SECONDS) -> None:
-        self._rest_seconds = rest_seconds
-        self._last_failure = 0.0
-        self.failures = 0
-
-    @property
-    def is_open(self) -> bool:
-        """True while nothing should be asked."""
-        resting = time.monotonic() - self._last_failure < self._rest_seconds
-        return resting and self.failures >= FAILURES_IN_A_ROW
-
-    def failed(self) -> None:
-        """Count a failure."""
-        self.failures += 1
-        self._last_failure = time.monotonic()
-
-    def reset(self) -> None:
-        """Forget all failures, after a success or a change."""
-        self.failures = 0
+        again = isinstance(error, httpx.HTTPError) and not answering
+        raise HttpFault(f"the connection failed ({type(error).__name__})", again=again) from None
 
 
 def seconds_to_wait(retry_after: str) -> float:

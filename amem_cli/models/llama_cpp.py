@@ -20,7 +20,6 @@ from typing import Any
 from amem_cli.errors import ModelClosed, ModelError, extra_hint
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.gguf import is_gguf, sha256_of
-from amem_cli.models.http import FailureBreaker
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.reply_schema import to_gbnf
 from amem_cli.system.processes import end, own_group
@@ -170,7 +169,6 @@ class LlamaCppModel:
         sha256: str | None = None,
         start_seconds: float = 120.0,
         grace_seconds: float = 5.0,
-        restart_delay: float = 0.5,
     ) -> None:
         """Name the model; nothing is read or started yet.
 
@@ -180,7 +178,6 @@ class LlamaCppModel:
             sha256: hexadecimal digest that the file must have.
             start_seconds: longest time for loading, which is not part of a request's deadline.
             grace_seconds: time beyond a request's deadline after which the child is killed.
-            restart_delay: seconds before a restart after a failure; doubled with each in a row.
         """
         self._path = model_path.expanduser().absolute()
         self.name = self._path.name
@@ -193,8 +190,6 @@ class LlamaCppModel:
         self._sha256 = sha256
         self._start_seconds = start_seconds
         self._grace_seconds = grace_seconds
-        self._restart_delay = restart_delay
-        self._breaker = FailureBreaker()
         self._child: JsonLineChild | None = None
         self._closing = False
         self._lock = threading.Lock()
@@ -218,7 +213,6 @@ class LlamaCppModel:
             child = self._running_child()
             started = time.monotonic()
             reply = self._exchange(child, message, request.deadline + self._grace_seconds)
-            self._breaker.reset()
         if "error" in reply:
             raise ModelError(f"{self.name} did not answer: {reply['error']}", hint=TEST_HINT)
         try:
@@ -249,10 +243,6 @@ class LlamaCppModel:
             if self._child.is_alive:
                 return self._child
             self._end_child()
-        if self._breaker.is_open:
-            raise ModelError(f"{self.name} failed too often and is not asked", hint=TEST_HINT)
-        if self._breaker.failures:
-            time.sleep(self._restart_delay * 2 ** min(self._breaker.failures - 1, 4))
         check_model_file(self._path, self._sha256)
         check_library()
         child = JsonLineChild(WORKER_MODULE)
@@ -267,7 +257,6 @@ class LlamaCppModel:
             raise
         if reply.get("ready") is not True:
             self._end_child()
-            self._breaker.failed()
             raise ModelError(
                 f"{self.name} cannot be loaded: {reply.get('error', 'no reason given')}",
                 hint="Is it a complete GGUF file, and llm.memory_mb large enough for it?",
@@ -281,7 +270,6 @@ class LlamaCppModel:
             self._end_child()
             if self._closing:
                 raise ModelClosed(f"{self.name} was closed in the middle of an answer") from None
-            self._breaker.failed()
             raise ModelError(
                 f"the process of {self.name} {failure}",
                 hint="It starts again with the next note. A smaller model or more llm.memory_mb may"

@@ -3,12 +3,13 @@
 A vault comes with settings of its own, which others may have written: they alone must neither send
 notes to a server, nor download a model, nor run a program or a model that the vault brings. What
 the user chose on this machine is kept outside of the vault. So is the count of the tokens that a
-day may cost.
+day may cost, and of failures in a row.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from datetime import date
 from functools import partial
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from amem_cli.errors import BudgetSpent, SettingsError
+from amem_cli.errors import BudgetSpent, ModelClosed, ModelError, SettingsError
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
@@ -36,8 +37,8 @@ KEYRING_SERVICE = "amem"
 CONSENTS_FILE = "remote-models.json"
 BUDGET_FOLDER = "token-use"
 LOCK_SECONDS = 5.0
-# For servers that do not count; about what an English token has.
-CHARACTERS_PER_TOKEN = 4
+FAILURES_IN_A_ROW = 3
+REST_SECONDS = 60.0
 
 
 def open_model(
@@ -304,16 +305,26 @@ class TokenLedger:
             ) from None
 
 
-class BudgetedModel:
-    """A language model that refuses to answer once the day's `limit` of tokens is spent.
+class GuardedModel:
+    """A language model that rests after failures, and ends the asking when the day's are spent.
 
-    What is asked at the same moment may exceed it together.
+    After three failures in a row nothing is asked for a minute; then one attempt is let through.
+    What is asked at the same moment may exceed the day's tokens together.
     """
 
-    def __init__(self, model: LanguageModel, ledger: TokenLedger, limit: int) -> None:
+    def __init__(
+        self,
+        model: LanguageModel,
+        ledger: TokenLedger | None = None,
+        limit: int = 0,
+        rest_seconds: float = REST_SECONDS,
+    ) -> None:
+        """Guard a model; without a ledger, tokens are not counted."""
         self._model = model
         self._ledger = ledger
         self._limit = limit
+        self._rest_seconds = rest_seconds
+        self._failures, self._last_failure = 0, 0.0
         self.name, self.close = model.name, model.close
 
     @property
@@ -323,13 +334,29 @@ class BudgetedModel:
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; raises `BudgetSpent` if no tokens are left."""
-        if self._ledger.used() >= self._limit:
+        if self._ledger is not None and self._ledger.used() >= self._limit:
             raise BudgetSpent(
                 f"today's {self._limit} tokens for the language model are spent",
                 hint="Notes wait until midnight. More: amem config set llm.daily_tokens N",
             )
-        answer = self._model.answer(request)
-        characters = len(request.instructions) + len(request.text) + len(answer.text)
-        spent = answer.prompt_tokens + answer.answer_tokens
-        self._ledger.add(spent or characters // CHARACTERS_PER_TOKEN)
+        is_resting = time.monotonic() - self._last_failure < self._rest_seconds
+        if self._failures >= FAILURES_IN_A_ROW and is_resting:
+            raise ModelError(
+                f"{self.name} failed {FAILURES_IN_A_ROW} times in a row and is not asked",
+                hint="It is tried again in a minute. amem model test shows what is wrong.",
+            )
+        try:
+            answer = self._model.answer(request)
+        except ModelClosed:
+            raise
+        except ModelError:
+            self._failures, self._last_failure = self._failures + 1, time.monotonic()
+            raise
+        self._failures = 0
+        if self._ledger is not None:
+            from amem_cli.models.prompt_text import estimated_tokens
+
+            text = request.instructions + request.text + answer.text
+            spent = answer.prompt_tokens + answer.answer_tokens
+            self._ledger.add(spent or estimated_tokens(text))
         return answer

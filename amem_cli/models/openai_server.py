@@ -1,4 +1,4 @@
-"""Language models behind OpenAI-compatible servers: those that run here, and asking any of them."""
+"""Language models behind OpenAI-compatible servers, and Ollama."""
 
 from __future__ import annotations
 
@@ -10,39 +10,28 @@ from dataclasses import replace
 from amem_cli.errors import ModelClosed, ModelError, SettingsError, UsageError
 from amem_cli.language.safe_text import BLOTTED, redacted
 from amem_cli.models.http import (
-    FAILURES_IN_A_ROW,
-    REST_SECONDS,
-    BoundedHttp,
-    FailureBreaker,
     HttpFault,
     Reply,
     check_fetchable,
+    fetch,
     is_loopback,
     seconds_to_wait,
 )
 from amem_cli.models.ports import ModelAnswer, ModelRequest
-from amem_cli.models.server_dialects import (
-    WINDOW_COMPLAINTS,
-    ChatDialect,
-    Dialect,
-    JsonRequest,
-    OllamaDialect,
-    ReplyUnusable,
-    server_message,
-)
+from amem_cli.models.server_dialects import Dialect, ReplyUnusable, server_message
 
 RETRIES = 2
 RETRY_DELAY = 0.5
 BUSY_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
 DIALECT_STATUSES = frozenset({400, 404, 422})
+WINDOW_COMPLAINTS = ("context length", "context size", "context window")
 
 
 class OpenAIServerModel:
     """Asks `{base_url}/chat/completions`, or Ollama's own API.
 
-    The first request finds out how the server wants to be asked for JSON, alone; later ones reuse
-    that. After three failures in a row nothing is asked for a minute, or until `reset`. Requests
-    of several threads are sent one after the other.
+    The first request finds out how the server wants to be asked for JSON; later ones reuse that.
+    Requests of several threads are sent one after the other.
     """
 
     def __init__(
@@ -53,7 +42,6 @@ class OpenAIServerModel:
         api_key: str | None = None,
         ollama_window: int = 0,
         retry_delay: float = RETRY_DELAY,
-        rest_seconds: float = REST_SECONDS,
     ) -> None:
         """Name the server; nothing is sent yet. Raises `SettingsError` for an odd address or key.
 
@@ -63,7 +51,6 @@ class OpenAIServerModel:
             ollama_window: tokens of the context window to ask an Ollama for; a server that turns
                 out to be none is asked as any other.
             retry_delay: seconds before the first of two retries, doubled for the second.
-            rest_seconds: how long nothing is asked after three failures in a row.
         """
         self._host, self._base = check_address(base_url)
         self._model = model
@@ -71,11 +58,8 @@ class OpenAIServerModel:
         self.is_remote = not is_loopback(self._host) or runs_elsewhere(model)
         self._key = _usable_key(api_key)
         self._retry_delay = retry_delay
-        self._breaker = FailureBreaker(rest_seconds)
-        self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
+        self._dialect = Dialect(ollama_window)
         self._asking = threading.Lock()
-        self._lock = threading.Lock()
-        self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
         # Set by `close` for the requests of until then; later ones have another.
         self._closed = threading.Event()
 
@@ -83,36 +67,12 @@ class OpenAIServerModel:
         """Ask the model once; retries included, within the request's deadline."""
         closed = self._closed
         with self._asking:
-            return self._answer(request, closed)
-
-    def _answer(self, request: ModelRequest, closed: threading.Event) -> ModelAnswer:
-        if self._breaker.is_open:
-            raise ModelError(
-                f"{self._host} failed {FAILURES_IN_A_ROW} times in a row and is not asked",
-                hint="It is tried again in a minute. amem model test shows what is wrong.",
-            )
-        try:
-            answer = self._ask(request, closed)
-        except ModelClosed:
-            raise
-        except ModelError:
-            with self._lock:
-                self._breaker.failed()
-            raise
-        with self._lock:
-            self._breaker.reset()
-        return answer
-
-    def reset(self) -> None:
-        """Forget earlier failures, so that the next request is sent at once."""
-        self._breaker.reset()
+            return self._ask(request, closed)
 
     def close(self) -> None:
         """Close the connections, also in the middle of an answer; a later request opens others."""
-        with self._lock:
-            closed, self._closed = self._closed, threading.Event()
+        closed, self._closed = self._closed, threading.Event()
         closed.set()
-        self._http.close()
 
     def _ask(self, request: ModelRequest, closed: threading.Event) -> ModelAnswer:
         started = time.monotonic()
@@ -132,10 +92,10 @@ class OpenAIServerModel:
                     ) from None
                 text = answer.text.strip()
                 prose = answer.complete and text and not text.startswith("{")
-                if not (prose and dialect.json_request.by_schema):
+                if not (prose and dialect.by_schema):
                     return answer
                 # Such a server takes a schema and ignores it.
-                dialect = replace(dialect, json_request=JsonRequest.OBJECT_OF_SCHEMA)
+                dialect = replace(dialect, form="object")
                 self._dialect = dialect
             elif reply.status in DIALECT_STATUSES or _refuses_format(reply):
                 complaint = server_message(reply.body)
@@ -147,32 +107,27 @@ class OpenAIServerModel:
 
     def _send(self, url: str, body: bytes, until: float, closed: threading.Event) -> Reply:
         """Post, and retry if the server is busy or not there."""
-        headers = {"content-type": "application/json", "user-agent": "amem"}
+        headers = {"content-type": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
-        was_closed = ModelClosed(f"{self.name} was closed in the middle of an answer")
         for retry in range(RETRIES + 1):
             wait = self._retry_delay * 2**retry
-            reply: Reply | None = None
-            # Also of a request that waited for its turn until then.
-            if closed.is_set():
-                raise was_closed
+            outcome: Reply | HttpFault
             try:
                 left = max(until - time.monotonic(), 0.001)
-                reply = self._http.request("POST", url, headers, left, body)
-                try_again = reply.status in BUSY_STATUSES and not _refuses_format(reply)
-                wait = max(wait, seconds_to_wait(reply.retry_after))
-            except HttpFault as error:
-                fault, try_again = error, error.again
-                if closed.is_set():
-                    raise was_closed from None
-            if not try_again or retry == RETRIES or time.monotonic() + wait >= until:
+                outcome = fetch("POST", url, headers, left, body, stop=closed)
+                try_again = outcome.status in BUSY_STATUSES and not _refuses_format(outcome)
+                wait = max(wait, seconds_to_wait(outcome.retry_after))
+            except HttpFault as fault:
+                outcome, try_again = fault, fault.again
+            in_time = time.monotonic() + wait < until
+            if not (try_again and retry < RETRIES and in_time) or closed.wait(wait):
                 break
-            if closed.wait(wait):
-                raise was_closed
-        if reply is None:
-            raise ModelError(f"{self._host}: {fault}", hint="Is the server running, and online?")
-        return reply
+        if closed.is_set():
+            raise ModelClosed(f"{self.name} was closed in the middle of an answer")
+        if isinstance(outcome, HttpFault):
+            raise ModelError(f"{self._host}: {outcome}", hint="Is the server running, and online?")
+        return outcome
 
     def _refusal(self, reply: Reply) -> ModelError:
         reason = ""
@@ -230,10 +185,6 @@ def _usable_key(api_key: str | None) -> str:
 def _hint_of(status: int, host: str) -> str:
     if status in (401, 403):
         return f"Check the API key: AMEM_API_KEY, or `keyring set amem {host}`."
-    if status == 429:
-        return "The server's limit is reached; try again later."
-    if 300 <= status < 400:
-        return "The address leads elsewhere; set llm.base_url to the final one."
-    if status >= 500:
-        return "The server has a problem of its own; try again later."
+    if status == 429 or status >= 500:
+        return "Try again later."
     return "Check llm.base_url and llm.model."

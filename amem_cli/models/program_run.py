@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
+import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from amem_cli.system.processes import descendants, end, own_group
 
 MAX_OUTPUT_BYTES = 2**20
-# Enough for the last line of standard error.
-MAX_ERROR_BYTES = 65_536
-CHUNK_BYTES = 65_536
+# Of standard error only the last line counts.
+MAX_ERROR_BYTES = 64 * 2**20
+_LAST_BYTES = 65_536
 # For a program that was asked to end to do so by itself.
-END_SECONDS = 1.0
-# For the rest of the output of a program that has ended.
-REST_OF_OUTPUT_SECONDS = 0.5
+_END_SECONDS = 1.0
+_LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,131 +30,96 @@ class RunResult:
 
     Attributes:
         status: the exit status; a signal that ended the program is its negative number.
-        output: standard output, at most 1 MiB and a little more.
+        output: standard output, at most 1 MiB.
         last_error: the last line of standard error, without a line break.
-        is_overdue: the time was up, so the program was ended.
-        is_flood: it wrote more than 1 MiB, so it was ended.
+        ended_for: why amem ended the program; empty if it ended by itself.
     """
 
     status: int
     output: bytes
     last_error: str
-    is_overdue: bool
-    is_flood: bool
+    ended_for: Literal["", "time", "output", "close"]
 
 
-class ProgramRun:
-    """A running program, which reads a text and writes another."""
+def run_program(
+    words: Sequence[str],
+    stdin: bytes,
+    folder: Path,
+    environment: Mapping[str, str],
+    seconds: float,
+    stop: threading.Event,
+) -> RunResult:
+    """Run a program to its end, which also ends all that it started.
 
-    def __init__(
-        self, words: Sequence[str], stdin: bytes, folder: Path, environment: Mapping[str, str]
-    ) -> None:
-        """Start the program; raises `OSError` if that fails.
+    Args:
+        words: the program's path and its arguments.
+        folder: to work in.
+        environment: all the variables that it gets.
+        stop: set from another thread, it ends the program at once.
 
-        Args:
-            words: the program's path and its arguments.
-            folder: to work in.
-            environment: all the variables that it gets.
-        """
-        self._process = subprocess.Popen(
+    Raises:
+        OSError: the program cannot be started.
+    """
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryFile() as errors,
+    ):
+        given.write(stdin)
+        given.seek(0)
+        process = subprocess.Popen(
             list(words),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
+            stdin=given,
+            stdout=output,
+            stderr=errors,
             cwd=folder,
             env=dict(environment),
             **own_group(),
         )
-        self._output, self._errors = bytearray(), bytearray()
-        self._is_flood = False
-        # Daemons: who left the group may hold a pipe open for ever, and nobody waits for that.
-        self._readers = [_thread(self._read_output), _thread(self._read_errors)]
-        _thread(lambda: self._write(stdin))
-
-    def finish(self, seconds: float) -> RunResult:
-        """Wait for the end, at most so long, then end the program and what it started."""
-        is_overdue = False
+        until = time.monotonic() + seconds
+        ended_for: Literal["", "time", "output", "close"] = ""
         try:
-            self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            is_overdue = True
-            self._end()
+            while not ended_for and not _has_ended(process, _LOOK_SECONDS):
+                if stop.is_set():
+                    ended_for = "close"
+                elif _size(output) > MAX_OUTPUT_BYTES or _size(errors) > MAX_ERROR_BYTES:
+                    ended_for = "output"
+                elif time.monotonic() >= until:
+                    ended_for = "time"
+            # Looked up first: the children of a program that has ended are nobody's.
+            others = descendants(process)
+            if ended_for == "time":
+                end(process, others, ask=True)
+                _has_ended(process, _END_SECONDS)
         except BaseException:
-            self.kill()
+            end(process, descendants(process))
             raise
-        self._await_output()
-        self.kill()
-        # Killed, the last holders of the pipes have closed them.
-        self._await_output()
-        errors = bytes(self._errors)
+        end(process, others)
+        if _size(output) > MAX_OUTPUT_BYTES:
+            ended_for = ended_for or "output"
+        output.seek(0)
         return RunResult(
-            status=self._process.poll() or 0,
-            output=bytes(self._output),
+            status=process.wait(),
+            output=output.read(MAX_OUTPUT_BYTES),
             last_error=_last_line(errors),
-            is_overdue=is_overdue,
-            is_flood=self._is_flood,
+            ended_for=ended_for,
         )
 
-    def kill(self) -> None:
-        """End the program and its group at once; also from another thread."""
-        end(self._process, descendants(self._process))
 
-    def _end(self) -> None:
-        """Ask the program to end, and make sure of it."""
-        # Looked up first: the children of a program that has ended are nobody's.
-        others = descendants(self._process)
-        end(self._process, others, ask=True)
-        self._wait_briefly()
-        end(self._process, others)
-        self._wait_briefly()
-
-    def _wait_briefly(self) -> None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_SECONDS)
-
-    def _await_output(self) -> None:
-        for reader in self._readers:
-            reader.join(REST_OF_OUTPUT_SECONDS)
-
-    def _read_output(self) -> None:
-        for part in _parts(self._process.stdout):
-            self._output += part
-            if len(self._output) > MAX_OUTPUT_BYTES:
-                self._is_flood = True
-                self.kill()
-                return
-
-    def _read_errors(self) -> None:
-        for part in _parts(self._process.stderr):
-            self._errors += part
-            del self._errors[:-MAX_ERROR_BYTES]
-
-    def _write(self, stdin: bytes) -> None:
-        stream = self._process.stdin
-        assert stream is not None
-        # A program need not read what it is given.
-        with contextlib.suppress(OSError), stream:
-            left = memoryview(stdin)
-            while left:
-                left = left[stream.write(left[:CHUNK_BYTES]) :]
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    return process.poll() is not None
 
 
-def _thread(work: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=work, name="amem-program", daemon=True)
-    thread.start()
-    return thread
+def _size(file: IO[bytes]) -> int:
+    return os.fstat(file.fileno()).st_size
 
 
-def _parts(stream: IO[bytes] | None) -> Iterator[bytes]:
-    assert stream is not None
-    with contextlib.suppress(OSError), stream:
-        while part := stream.read(CHUNK_BYTES):
-            yield part
-
-
-def _last_line(errors: bytes) -> str:
-    lines = errors.decode("utf-8", "replace").splitlines()
+def _last_line(errors: IO[bytes]) -> str:
+    start = max(0, _size(errors) - _LAST_BYTES)
+    errors.seek(start)
+    lines = errors.read(_LAST_BYTES).decode("utf-8", "replace").splitlines()
     # The beginning of a line that was cut could be the rest of a key.
-    whole = lines[1:] if len(errors) >= MAX_ERROR_BYTES else lines
+    whole = lines[1:] if start else lines
     return next((line.strip() for line in reversed(whole) if line.strip()), "")

@@ -2,8 +2,7 @@
 
 The subset, in which `description` may be added anywhere:
 
-- `object`: `properties`, all of them present and in order, nothing else. `required` and
-  `additionalProperties` may be written but must say the same.
+- `object`: `properties`, all of them present and in order, nothing else.
 - `array`: `items`, `maxItems` and optional `minItems`.
 - `string`: either `enum` of ASCII words, or `maxLength` with optional `minLength` and `x-sentence`.
   A string whose `minLength` is above 0 neither begins nor ends with a blank. With `x-sentence` the
@@ -20,96 +19,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NoReturn, TypeAlias
 
 from amem_cli.models.ports import AnswerRejected
 
-MAX_TEXT_LENGTH = 2_000
-MAX_ITEMS = 1_000
-MAX_DEPTH = 6
-
-_WORD = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
-
-
-# The kind and what bounds it: ("boolean",), ("number",), ("enum", words),
-# ("string", shortest, longest, sentence), ("array", item, fewest, most), ("object", fields), whose
-# fields are pairs of a name and a shape.
-Shape: TypeAlias = "tuple[Any, ...]"
-
-
-def shape_of(schema: object, depth: int = 0) -> Shape:
-    """Read a schema; raises `ValueError` if it is not of the subset."""
-    if not isinstance(schema, Mapping):
-        raise ValueError("a schema is a mapping")
-    if depth > MAX_DEPTH:
-        raise ValueError("the schema is nested too deeply")
-    match schema.get("type"):
-        case "object":
-            _only(schema, {"properties", "required", "additionalProperties"})
-            properties = schema.get("properties")
-            if not isinstance(properties, Mapping):
-                raise ValueError("an object needs properties")
-            names = _words(properties)
-            if set(schema.get("required", names)) != set(names):
-                raise ValueError("every property is required")
-            if schema.get("additionalProperties", False) is not False:
-                raise ValueError("additional properties are not of the subset")
-            fields = ((name, shape_of(properties[name], depth + 1)) for name in names)
-            return ("object", tuple(fields))
-        case "array":
-            _only(schema, {"items", "minItems", "maxItems"})
-            fewest, most = _bounds(schema, "minItems", "maxItems", MAX_ITEMS)
-            return ("array", shape_of(schema.get("items"), depth + 1), fewest, most)
-        case "string" if "enum" in schema:
-            _only(schema, {"enum"})
-            return ("enum", _words(schema["enum"]))
-        case "string":
-            _only(schema, {"minLength", "maxLength", "x-sentence"})
-            shortest, longest = _bounds(schema, "minLength", "maxLength", MAX_TEXT_LENGTH)
-            sentence = schema.get("x-sentence", False)
-            if not isinstance(sentence, bool):
-                raise ValueError("x-sentence is true or false")
-            if sentence and not 2 <= shortest < longest:
-                raise ValueError("a sentence needs a minLength of 2 or more, below its maxLength")
-            return ("string", shortest, longest, sentence)
-        case "number" | "boolean" as kind:
-            _only(schema, set())
-            return (kind,)
-        case other:
-            raise ValueError(f"the type {other!r} is not of the subset")
-
-
-def _only(schema: Mapping[str, Any], allowed: set[str]) -> None:
-    unknown = sorted(str(key) for key in set(schema) - allowed - {"type", "description"})
-    if unknown:
-        raise ValueError(f"not of the subset: {', '.join(unknown)}")
-
-
-def _bounds(schema: Mapping[str, Any], lower: str, upper: str, limit: int) -> tuple[int, int]:
-    fewest, most = schema.get(lower, 0), schema.get(upper)
-    if not isinstance(fewest, int) or not isinstance(most, int):
-        raise ValueError(f"{lower} and {upper} must bound the value")
-    if not 0 <= fewest <= most <= limit or most == 0:
-        raise ValueError(f"{lower} and {upper} must bound the value, {upper} between 1 and {limit}")
-    return fewest, most
-
-
-def _words(words: object) -> tuple[str, ...]:
-    # An empty or unusual word ends llama.cpp's process while it reads the grammar.
-    found = list(words) if isinstance(words, Iterable) else []
-    if not found or len(found) > MAX_ITEMS:
-        raise ValueError(f"an enum or object needs 1 to {MAX_ITEMS} words")
-    for word in found:
-        if not isinstance(word, str) or not _WORD.fullmatch(word):
-            raise ValueError("words are 1 to 32 ASCII letters, digits, '_' or '-'")
-    if len(set(found)) != len(found):
-        raise ValueError("a word is written twice")
-    return tuple(found)
-
+Schema: TypeAlias = Mapping[str, Any]
 
 MAX_ANSWER_CHARACTERS = 65_536
+# Any other word may end llama.cpp's process while it reads the grammar.
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
 
 # Ranges of code points in hexadecimal: controls, soft hyphen, direction marks, line separators,
 # zero-width and other invisible characters, surrogates, non-characters, tags, the private planes.
@@ -126,38 +46,66 @@ _STOPS = "21 2e 3f"
 _MARKS = "23 3c 3e 5b 5d 5f 7b-7d"
 
 
-def to_gbnf(schema: Mapping[str, Any]) -> str:
+def to_gbnf(schema: Schema) -> str:
     """Write a schema as a grammar for llama.cpp, whose root rule is `root`.
 
-    The JSON is on one line with one space after each comma and colon.
+    The JSON is on one line with one space after each comma and colon. Raises `ValueError` for a
+    schema that is not of the subset.
     """
     lines = [
         f"char ::= {_none_of(_UNWRITTEN)}",
         f"ink ::= {_none_of(_UNWRITTEN, _BLANKS)}",
     ]
-    root = _rule_of(shape_of(schema), lines, {})
+    root = _rule_of(schema, lines, {})
     return f"root ::= {root}\n" + "".join(f"{line}\n" for line in lines)
 
 
-def to_json_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str, Any]:
+def to_json_schema(schema: Schema, *, bounds: bool = True) -> dict[str, Any]:
     """Write a schema for a server in strict mode: all properties required, no others.
 
     Without `bounds` only the descriptions tell lengths and ranges, for servers that refuse them.
     """
-    return _published(shape_of(schema), schema, bounds)
+    notes = [schema["description"]] if "description" in schema else []
+    body: dict[str, Any] = {"type": schema["type"]}
+    limits: dict[str, Any] = {}
+    match schema["type"]:
+        case "number":
+            limits = {"minimum": 0, "maximum": 1}
+            notes.append("0.0 to 1.0, one decimal")
+        case "string" if "enum" in schema:
+            body["enum"] = schema["enum"]
+        case "string":
+            fewest, most = _lengths(schema)
+            limits = {"minLength": fewest, "maxLength": most}
+            notes.append(f"{fewest} to {most} characters on one line")
+            notes += ["one sentence that ends with a full stop"] if "x-sentence" in schema else []
+        case "array":
+            fewest, most = _lengths(schema)
+            limits = {"minItems": fewest, "maxItems": most}
+            body["items"] = to_json_schema(schema["items"], bounds=bounds)
+            notes.append(f"{fewest} to {most} items")
+        case "object":
+            of = schema["properties"]
+            body["properties"] = {
+                name: to_json_schema(one, bounds=bounds) for name, one in of.items()
+            }
+            body |= {"required": list(of), "additionalProperties": False}
+    if bounds:
+        body |= limits
+    return body | ({"description": "; ".join(notes)} if notes else {})
 
 
-def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+def read_answer(text: str, schema: Schema) -> dict[str, Any]:
     """Read an answer that must be JSON of exactly the schema's shape, or raise `AnswerRejected`.
 
     Strings come back without the blanks around them, numbers as floats rounded to one decimal,
     properties in the schema's order.
     """
-    answer: dict[str, Any] = _checked(_object(text), shape_of(schema), "answer")
+    answer: dict[str, Any] = _read(_object(text), schema, "", None)
     return answer
 
 
-def read_parts(text: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def read_parts(text: str, schema: Schema) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Read of an answer what can be used, and say what cannot.
 
     One slip must not cost the rest: surplus entries of a list are left out, and so is a value of
@@ -167,14 +115,10 @@ def read_parts(text: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any], tu
     Raises:
         AnswerRejected: the answer is not a JSON object, too long, or about something else.
     """
-    try:
-        return read_answer(text, schema), ()
-    except AnswerRejected:
-        value = _object(text)
-    shape, faults = shape_of(schema), list[str]()
+    value, faults = _object(text), list[str]()
     if value.keys().isdisjoint(schema["properties"]):
         raise AnswerRejected("the answer has none of the asked properties")
-    parts: dict[str, Any] = _part(value, shape, "", faults)
+    parts: dict[str, Any] = _read(value, schema, "", faults)
     return parts, tuple(faults)
 
 
@@ -193,76 +137,141 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _part(value: Any, shape: Shape, place: str, faults: list[str]) -> Any:
-    """What of a value can be used; for a text or list at least an empty one, else maybe None."""
-    match shape:
-        case ["object", fields]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise AnswerRejected("a property is written twice")
+    return record
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise AnswerRejected(f"{name} is not a number")
+
+
+# In place of what an answer does not have.
+_NOTHING: dict[str, Any] = {"array": [], "string": "", "object": {}}
+
+
+def _read(value: Any, schema: Schema, place: str, faults: list[str] | None) -> Any:
+    """A value as its schema wants it; for a text or list at least an empty one, else maybe None.
+
+    Args:
+        faults: gets what cannot be used; None: everything must be of the schema, or
+            `AnswerRejected` is raised.
+    """
+    strict = faults is None
+
+    def fault(reason: str) -> None:
+        said = f"{place or 'the answer'} {reason}"
+        if faults is None:
+            raise AnswerRejected(said)
+        faults.append(said)
+
+    match schema["type"]:
+        case "object":
+            properties = schema["properties"]
             if not isinstance(value, dict):
-                faults.append(f"{place} is not an object")
+                fault("is not an object")
                 return None
+            if strict and value.keys() != properties.keys():
+                fault("does not have exactly the asked properties")
             found = {}
-            for name, of in fields:
+            for name, of in properties.items():
                 within = f"{place}.{name}".lstrip(".")
-                if name not in value:
+                if name not in value and faults is not None:
                     faults.append(f"{within} is missing")
-                found[name] = _part(value.get(name, _nothing(of)), of, within, faults)
+                part = value.get(name, _NOTHING.get(of["type"]))
+                found[name] = _read(part, of, within, faults)
             return found
-        case ["array", item, _, most]:
+        case "array":
+            fewest, most = _lengths(schema)
             if not isinstance(value, list):
-                faults.append(f"{place} is not a list")
+                fault("is not a list")
                 return []
             if len(value) > most:
-                faults.append(f"{place} has {len(value)} items, and only {most} count")
+                fault(f"has {len(value)} items, and only {most} count")
+            if strict and len(value) < fewest:
+                fault(f"has {len(value)} items, not {fewest} to {most}")
             parts = [
-                _part(each, item, f"{place}[{at}]", faults) for at, each in enumerate(value[:most])
+                _read(each, schema["items"], f"{place}[{at}]", faults)
+                for at, each in enumerate(value[:most])
             ]
             return [part for part in parts if part is not None]
-        case ["string" | "enum", *_]:
-            if isinstance(value, str) and not any(_within(sign, _REFUSED) for sign in value):
-                return value.strip()
-            faults.append(f"{place} is not a text on one line")
-            return ""
-    if value is None:
-        return None
-    try:
-        return _checked(value, shape, place)
-    except AnswerRejected as rejected:
-        faults.append(str(rejected))
-        return None
+        case "string":
+            if not isinstance(value, str) or any(_within(sign, _REFUSED) for sign in value):
+                fault("is not a text on one line")
+                return ""
+            text = value.strip()
+            if strict and (reason := _unfitness(text, schema)):
+                fault(reason)
+            return text
+        case "number":
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if is_number and 0 <= value <= 1:
+                return round(float(value), 1)
+        case "boolean" if isinstance(value, bool):
+            return value
+    if strict or value is not None:
+        fault("is not 0 to 1" if schema["type"] == "number" else "is not true or false")
+    return None
 
 
-def _nothing(shape: Shape) -> Any:
-    return {"array": [], "string": "", "enum": "", "object": {}}.get(shape[0])
+def _unfitness(text: str, schema: Schema) -> str:
+    """Why a text is not of its schema; empty if it is."""
+    if "enum" in schema:
+        return "" if text in schema["enum"] else "is not one of the words"
+    fewest, most = _lengths(schema)
+    if not fewest <= len(text) <= most:
+        return f"has {len(text)} characters, not {fewest} to {most}"
+    odd = "x-sentence" in schema and _within(text[0], _PUNCTUATION)
+    return "does not begin like a sentence" if odd else ""
 
 
-def _rule_of(shape: Shape, lines: list[str], names: dict[Shape, str]) -> str:
-    """The name of a shape's rule, which is added to the lines; equal shapes share one."""
-    if shape not in names:
-        body = _body(shape, lines, names)
-        names[shape] = f"r{len(names)}"
-        lines.append(f"{names[shape]} ::= {body}")
-    return names[shape]
+def _lengths(schema: Schema) -> tuple[int, int]:
+    """The least and the greatest length of a text or list."""
+    what = "Items" if schema["type"] == "array" else "Length"
+    return schema.get(f"min{what}", 0), schema[f"max{what}"]
 
 
-def _body(shape: Shape, lines: list[str], names: dict[Shape, str]) -> str:
-    match shape:
-        case ["boolean"]:
+def _rule_of(schema: Schema, lines: list[str], names: dict[str, str]) -> str:
+    """The name of a schema's rule, which is added to the lines; equal schemas share one."""
+    key = json.dumps(schema, sort_keys=True)
+    if key not in names:
+        body = _body(schema, lines, names)
+        names[key] = f"r{len(names)}"
+        lines.append(f"{names[key]} ::= {body}")
+    return names[key]
+
+
+def _body(schema: Schema, lines: list[str], names: dict[str, str]) -> str:
+    match schema.get("type"):
+        case "boolean":
             return '"true" | "false"'
-        case ["number"]:
+        case "number":
             return '"0." [0-9] | "1.0"'
-        case ["enum", words]:
-            return " | ".join(f'"\\"{word}\\""' for word in words)
-        case ["string", shortest, longest, True]:
-            return rf'"\"" {_sentence(shortest, longest, lines)} "\""'
-        case ["string", shortest, longest, _]:
-            return rf'"\"" {_text_body(shortest, longest)} "\""'
-        case ["array", item, fewest, most]:
-            rule = _rule_of(item, lines, names)
+        case "string" if "enum" in schema:
+            return " | ".join(f'"\\"{_word(word)}\\""' for word in schema["enum"])
+        case "string":
+            form = _sentence if "x-sentence" in schema else _text_body
+            return rf'"\"" {form(*_lengths(schema), lines)} "\""'
+        case "array":
+            fewest, most = _lengths(schema)
+            rule = _rule_of(schema["items"], lines, names)
             more = f' (", " {rule}){{{max(fewest - 1, 0)},{most - 1}}}' if most > 1 else ""
             return f'"[" {rule}{more} "]"' if fewest else f'"[" ({rule}{more})? "]"'
-        case _:
-            parts = [rf'"\"{name}\": " {_rule_of(of, lines, names)}' for name, of in shape[1]]
+        case "object":
+            parts = [
+                rf'"\"{_word(name)}\": " {_rule_of(of, lines, names)}'
+                for name, of in schema["properties"].items()
+            ]
             return '"{" ' + ' ", " '.join(parts) + ' "}"'
+    raise ValueError(f"the type {schema.get('type')!r} is not of the subset")
+
+
+def _word(word: str) -> str:
+    if not _WORD.fullmatch(word):
+        raise ValueError("words are 1 to 32 ASCII letters, digits, '_' or '-'")
+    return word
 
 
 def _sentence(shortest: int, longest: int, lines: list[str]) -> str:
@@ -284,7 +293,7 @@ def _sentence(shortest: int, longest: int, lines: list[str]) -> str:
     return f"{name}-head {name}-a1"
 
 
-def _text_body(shortest: int, longest: int) -> str:
+def _text_body(shortest: int, longest: int, lines: list[str]) -> str:
     """A text that neither begins nor ends with a blank."""
     if longest == 1:
         return "ink" if shortest else "ink?"
@@ -306,87 +315,5 @@ def _ranges(text: str) -> tuple[tuple[int, int], ...]:
     return tuple((int(low, 16), int(high or low, 16)) for low, _, high in pairs)
 
 
-def _published(shape: Shape, schema: Mapping[str, Any], bounds: bool) -> dict[str, Any]:
-    body: dict[str, Any]
-    notes = [schema["description"]] if "description" in schema else []
-    match shape:
-        case ["boolean"]:
-            body = {"type": "boolean"}
-        case ["number"]:
-            body = {"type": "number"} | ({"minimum": 0, "maximum": 1} if bounds else {})
-            notes.append("0.0 to 1.0, one decimal")
-        case ["enum", words]:
-            body = {"type": "string", "enum": list(words)}
-        case ["string", shortest, longest, sentence]:
-            limits = {"minLength": shortest, "maxLength": longest}
-            body = {"type": "string"} | (limits if bounds else {})
-            notes.append(f"{shortest} to {longest} characters on one line")
-            notes += ["one sentence that ends with a full stop"] if sentence else []
-        case ["array", item, fewest, most]:
-            body = {"type": "array", "items": _published(item, schema["items"], bounds)}
-            body |= {"minItems": fewest, "maxItems": most} if bounds else {}
-            notes.append(f"{fewest} to {most} items")
-        case _:
-            of = schema["properties"]
-            body = {
-                "type": "object",
-                "properties": {name: _published(one, of[name], bounds) for name, one in shape[1]},
-                "required": [name for name, _ in shape[1]],
-                "additionalProperties": False,
-            }
-    return body | ({"description": "; ".join(notes)} if notes else {})
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        raise AnswerRejected("a property is written twice")
-    return record
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise AnswerRejected(f"{name} is not a number")
-
-
-def _checked(value: Any, shape: Shape, place: str) -> Any:
-    match shape:
-        case ["boolean"]:
-            return value if isinstance(value, bool) else _reject(place, "is not true or false")
-        case ["number"]:
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                return _reject(place, "is not a number")
-            return round(float(value), 1) if 0 <= value <= 1 else _reject(place, "is not 0 to 1")
-        case ["enum", words]:
-            if isinstance(value, str) and value in words:
-                return value
-            return _reject(place, "is not one of the words")
-        case ["string", shortest, longest, sentence]:
-            if not isinstance(value, str):
-                return _reject(place, "is not a string")
-            if any(_within(character, _REFUSED) for character in value):
-                return _reject(place, "holds a character that is not allowed")
-            text = value.strip()
-            if not shortest <= len(text) <= longest:
-                return _reject(place, f"has {len(text)} characters, not {shortest} to {longest}")
-            if sentence and _within(text[0], _PUNCTUATION):
-                return _reject(place, "does not begin like a sentence")
-            return text
-        case ["array", item, fewest, most]:
-            if not isinstance(value, list):
-                return _reject(place, "is not a list")
-            if not fewest <= len(value) <= most:
-                return _reject(place, f"has {len(value)} items, not {fewest} to {most}")
-            return [_checked(one, item, f"{place}[{at}]") for at, one in enumerate(value)]
-        case _:
-            fields = shape[1]
-            if not isinstance(value, dict) or set(value) != {name for name, _ in fields}:
-                return _reject(place, "does not have exactly the asked properties")
-            return {name: _checked(value[name], of, f"{place}.{name}") for name, of in fields}
-
-
 def _within(character: str, ranges: str) -> bool:
     return any(low <= ord(character) <= high for low, high in _ranges(ranges))
-
-
-def _reject(place: str, reason: str) -> NoReturn:
-    raise AnswerRejected(f"{place} {reason}")

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any
 
+from amem_cli.models.find_json import find_answer
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import without_control_strings
 from amem_cli.models.reply_schema import to_json_schema
 
+# How the shape of the answer is asked for, the strictest first: by a schema with bounds, by one
+# without, as a JSON object, or in words. The last two have the schema in the text as well.
+FORMS = ("bounded schema", "schema", "object", "words")
 COMPLETE_REASONS = frozenset({"stop", "eos_token"})
 CUT_REASONS = frozenset({"length", "content_filter"})
 MAX_MESSAGE_CHARACTERS = 10_000
@@ -23,171 +26,125 @@ MAX_MESSAGE_CHARACTERS = 10_000
 MAX_TOKENS_COUNTED = 100_000_000
 # No window is so small that so few words would be cut.
 LEAST_WORDS = 250
-WINDOW_COMPLAINTS = ("context length", "context size", "context window")
+# Parameters that some servers do not know, by the word in which they complain.
+_OPTIONAL = {"max_completion_tokens": "max_tokens", "temperature": "temperature"}
+_OPTIONAL_OLLAMA = {"think": "think"}
 
 
 class ReplyUnusable(Exception):
     """A reply holds no answer; raised by `read`."""
 
 
-class JsonRequest(Enum):
-    """How the shape of the answer is asked for, the strictest first."""
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a server is asked with.
 
-    BOUNDED_SCHEMA = 0
-    SCHEMA = 1
-    OBJECT_OF_SCHEMA = 2
-    OBJECT = 3
-    WORDS = 4
+    Attributes:
+        window: tokens of the context window, for Ollama's own API; 0 for OpenAI's.
+        form: one of `FORMS`.
+        left_out: parameters that the server does not know.
+    """
+
+    window: int = 0
+    form: str = FORMS[0]
+    left_out: frozenset[str] = frozenset()
 
     @property
     def by_schema(self) -> bool:
         """Whether only the server gets the schema, and the model's instructions do not have it."""
-        return self in (JsonRequest.BOUNDED_SCHEMA, JsonRequest.SCHEMA)
-
-
-@dataclass(frozen=True, slots=True)
-class ChatDialect:
-    """The chat completions of an OpenAI-compatible server, with the parameters that it knows."""
-
-    json_request: JsonRequest = JsonRequest.BOUNDED_SCHEMA
-    length_key: str = "max_tokens"
-    temperature: bool = True
+        return self.form in FORMS[:2]
 
     def url(self, base: str) -> str:
-        """Where requests go."""
-        return f"{base}/chat/completions"
+        """Where requests go, for an address with or without `/v1`."""
+        return f"{base.removesuffix('/v1')}/api/chat" if self.window else f"{base}/chat/completions"
 
     def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
-        """The request as the server takes it; control strings in the text are broken up."""
-        body, schema = _chat(model, request, self.json_request)
-        body[self.length_key] = request.max_tokens
-        if self.temperature:
-            body["temperature"] = 0
-        if self.json_request.by_schema:
-            answer = {"name": "answer", "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": answer}
-        elif self.json_request is not JsonRequest.WORDS:
-            body["response_format"] = {"type": "json_object"}
-            if self.json_request is JsonRequest.OBJECT_OF_SCHEMA:
-                # For llama-cpp-python's server and a few others; the rest may ignore it.
-                body["response_format"]["schema"] = schema
-        return body
+        """The request as the server takes it; control strings in the text are broken up.
+
+        The instructions come first and alone, so that a server that keeps what it has read of a
+        prompt reads them once; the schema differs from note to note.
+        """
+        schema = to_json_schema(request.schema, bounds=self.form != "schema")
+        instructions, text = prompt_parts(request, None if self.by_schema else schema)
+        messages = [
+            {"role": "system", "content": instructions},
+            {"role": "user", "content": text},
+        ]
+        body: dict[str, Any] = {"model": model, "messages": messages, "stream": False}
+        if self.window:
+            limits = {"num_ctx": self.window, "num_predict": request.max_tokens, "temperature": 0}
+            body |= {"options": limits, "think": False}
+            if self.form != "words":
+                body["format"] = schema if self.by_schema else "json"
+        else:
+            body |= {"max_tokens": request.max_tokens, "temperature": 0}
+            if "max_tokens" in self.left_out:
+                body["max_completion_tokens"] = request.max_tokens
+            if self.by_schema:
+                answer = {"name": "answer", "strict": True, "schema": schema}
+                body["response_format"] = {"type": "json_schema", "json_schema": answer}
+            elif self.form == "object":
+                # The schema is for llama-cpp-python's server and a few others.
+                body["response_format"] = {"type": "json_object", "schema": schema}
+        return {name: value for name, value in body.items() if name not in self.left_out}
 
     def read(self, reply: bytes, seconds: float, request: ModelRequest) -> ModelAnswer:
         """The answer in a reply; if the model declined, it is empty and says so."""
-        completion = json_object(reply)
-        if completion is None:
-            raise ReplyUnusable("the reply is not a JSON object")
-        choices = completion.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise ReplyUnusable("the reply holds no choices")
-        message, reason = choices[0].get("message"), choices[0].get("finish_reason")
-        if not isinstance(message, dict):
+        whole = json_object(reply) or {}
+        choices = whole.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        told, reason_key = (whole, "done_reason") if self.window else (choice, "finish_reason")
+        message = told.get("message") if isinstance(told, dict) else None
+        if not isinstance(told, dict) or not isinstance(message, dict):
             raise ReplyUnusable("the reply holds no message")
+        # An old Ollama gives no reason.
+        reason = told.get(reason_key, "stop" if self.window else None)
         refused = bool(message.get("refusal"))
         content = message.get("content")
         if refused or (content is None and reason in CUT_REASONS):
             content = ""
-        usage = completion.get("usage")
-        return ModelAnswer(
-            text=bare_json(content),
-            complete=reason in COMPLETE_REASONS and not refused,
-            prompt_tokens=_count(usage, "prompt_tokens"),
-            answer_tokens=_count(usage, "completion_tokens"),
+        if not isinstance(content, str):
+            raise ReplyUnusable("the reply holds no text")
+        complete = reason in COMPLETE_REASONS and not refused
+        answer = ModelAnswer(
+            text=answer_text(content, request) if complete else content,
+            complete=complete,
+            prompt_tokens=0,
+            answer_tokens=0,
             seconds=seconds,
             refused=refused,
-            reused_tokens=_reused(usage),
         )
-
-    def after(self, complaint: str, status: int) -> ChatDialect | None:
-        """The next dialect to try after a refusal with that text, or None if none would help."""
-        if self.length_key == "max_tokens" and "max_completion_tokens" in complaint:
-            return replace(self, length_key="max_completion_tokens")
-        if self.temperature and "temperature" in complaint:
-            return replace(self, temperature=False)
-        if self.json_request is JsonRequest.WORDS:
-            return None
-        return replace(self, json_request=JsonRequest(self.json_request.value + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class OllamaDialect:
-    """Ollama's own API, with a window of so many tokens; `think`: it knows that switch."""
-
-    window: int
-    json_request: JsonRequest = JsonRequest.BOUNDED_SCHEMA
-    think: bool = True
-
-    def url(self, base: str) -> str:
-        """Where requests go, for an address with or without `/v1`."""
-        return f"{base.removesuffix('/v1')}/api/chat"
-
-    def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
-        """The request as the server takes it; control strings in the text are broken up."""
-        body, schema = _chat(model, request, self.json_request)
-        body["options"] = {
-            "num_ctx": self.window,
-            "num_predict": request.max_tokens,
-            "temperature": 0,
-        }
-        if self.think:
-            body["think"] = False
-        if self.json_request is not JsonRequest.WORDS:
-            body["format"] = schema if self.json_request.by_schema else "json"
-        return body
-
-    def read(self, reply: bytes, seconds: float, request: ModelRequest) -> ModelAnswer:
-        """The answer in a reply, and whether the prompt was cut."""
-        completion = json_object(reply) or {}
-        message = completion.get("message")
-        if not isinstance(message, dict):
-            raise ReplyUnusable("the reply holds no message")
-        prompt_tokens = _count(completion, "prompt_eval_count")
+        if not self.window:
+            return _counted(answer, whole.get("usage"))
+        prompt_tokens = _count(whole, "prompt_eval_count")
         # A word has at least one token; half of that leaves room for scripts and servers that
         # count otherwise. A prompt that fills the window to its end was cut to it.
         words = len(request.instructions.split()) + len(request.text.split())
         too_few = words >= LEAST_WORDS and 0 < prompt_tokens < words // 2
-        return ModelAnswer(
-            text=bare_json(message.get("content")),
-            complete=completion.get("done_reason", "stop") in COMPLETE_REASONS,
+        return replace(
+            answer,
             prompt_tokens=prompt_tokens,
-            answer_tokens=_count(completion, "eval_count"),
-            seconds=seconds,
+            answer_tokens=_count(whole, "eval_count"),
             truncated=too_few or prompt_tokens >= self.window,
         )
 
-    def after(self, complaint: str, status: int) -> OllamaDialect | ChatDialect | None:
-        """The next dialect to try after a refusal, or None if none would help."""
-        if status == 404:
+    def after(self, complaint: str, status: int) -> Dialect | None:
+        """The next dialect to try after a refusal with that text, or None if none would help."""
+        if self.window and status == 404:
             # With a reason: Ollama has no such model. Without one: this is no Ollama.
-            return None if complaint else ChatDialect()
-        if self.think and "think" in complaint:
-            return replace(self, think=False)
-        if self.json_request is JsonRequest.WORDS:
-            return ChatDialect()
-        # Here an object is an object, whether its schema is told or not.
-        step = 2 if self.json_request is JsonRequest.OBJECT_OF_SCHEMA else 1
-        return replace(self, json_request=JsonRequest(self.json_request.value + step))
+            return None if complaint else Dialect()
+        for word, parameter in (_OPTIONAL_OLLAMA if self.window else _OPTIONAL).items():
+            if word in complaint and parameter not in self.left_out:
+                return replace(self, left_out=self.left_out | {parameter})
+        if self.form == FORMS[-1]:
+            return Dialect() if self.window else None
+        return replace(self, form=FORMS[FORMS.index(self.form) + 1])
 
 
-Dialect: TypeAlias = ChatDialect | OllamaDialect
-
-
-def _chat(
-    model: str, request: ModelRequest, json_request: JsonRequest
-) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """What both APIs share of a request, and the schema as the server takes it.
-
-    The instructions come first and alone, so that a server that keeps what it has read of a prompt
-    reads them once; the schema differs from note to note.
-    """
-    schema = to_json_schema(request.schema, bounds=json_request is not JsonRequest.SCHEMA)
-    instructions, text = prompt_parts(request, None if json_request.by_schema else schema)
-    messages = [
-        {"role": "system", "content": instructions},
-        {"role": "user", "content": text},
-    ]
-    return {"model": model, "messages": messages, "stream": False}, schema
+def answer_text(content: str, request: ModelRequest) -> str:
+    """The JSON object that a model wrote among thoughts, fences and prose, or all of the text."""
+    found = find_answer(content, list(request.schema["properties"]))
+    return content if found is None else found
 
 
 def prompt_parts(request: ModelRequest, schema: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -220,22 +177,16 @@ def json_object(body: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def bare_json(content: object) -> str:
-    """An answer without the thoughts before it and the code fence around it."""
-    if not isinstance(content, str):
-        raise ReplyUnusable("the reply holds no text")
-    text = content.strip()
-    if text.startswith("<think>"):
-        text = text.partition("</think>")[2].strip()
-    if text.startswith("```") and text.endswith("```") and "\n" in text:
-        text = text.partition("\n")[2][:-3].strip()
-    return text
-
-
-def _reused(usage: object) -> int:
-    """Tokens of the prompt that the server had in its cache, 0 if it does not say."""
+def _counted(answer: ModelAnswer, usage: object) -> ModelAnswer:
+    """The answer with the tokens that a server of OpenAI's form counted."""
     details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
-    return min(_count(details, "cached_tokens"), _count(usage, "prompt_tokens"))
+    prompt_tokens = _count(usage, "prompt_tokens")
+    return replace(
+        answer,
+        prompt_tokens=prompt_tokens,
+        answer_tokens=_count(usage, "completion_tokens"),
+        reused_tokens=min(_count(details, "cached_tokens"), prompt_tokens),
+    )
 
 
 def _count(usage: object, key: str) -> int:

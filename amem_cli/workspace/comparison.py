@@ -22,6 +22,7 @@ from amem_cli.workspace.verdicts import trust_in
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
+    from amem_cli.memory.outcome import ModelUse
     from amem_cli.models.ports import LanguageModel
     from amem_cli.workspace.workspace import Workspace
 
@@ -82,10 +83,13 @@ def totals_with_cost(comparison: Comparison, settings: Settings) -> tuple[SideTo
     """The totals of both sides, with the cost where the settings tell the price."""
 
     def of(at: int) -> SideTotals:
-        total, model = totals(comparison.results[at]), comparison.sides[at].model
-        if model is None:
-            return replace(total, cost=0.0)
-        tokens = total.use.prompt_tokens, total.use.answer_tokens
-        return replace(total, cost=price_in(settings).of(model.name, *tokens))
+        model = comparison.sides[at].model
+
+        def cost(use: ModelUse) -> float | None:
+            if model is None:
+                return 0.0
+            return price_in(settings).of(model.name, use.prompt_tokens, use.answer_tokens)
+
+        return totals(comparison.results[at], cost)
 
     return of(0), of(1)

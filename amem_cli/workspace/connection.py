@@ -246,13 +246,13 @@ def open_budgeted(
     notify: Notify,
 ) -> LanguageModel | None:
     """The language model of settings, within the day's tokens; see `models.open.open_model`."""
-    from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
+    from amem_cli.models.open import GuardedModel, TokenLedger, open_model
 
     model = open_model(settings, root, origin, environment, notify)
     limit = settings.llm_daily_tokens
-    if model is None or not limit:
-        return model
-    return BudgetedModel(model, TokenLedger(root, environment), limit)
+    if model is None:
+        return None
+    return GuardedModel(model, TokenLedger(root, environment) if limit else None, limit)
 
 
 @dataclass

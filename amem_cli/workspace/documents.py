@@ -282,18 +282,15 @@ _CHANGE = {
     "before": Field({"type": ["string", "array", "null"]}),
     "after": Field({"type": ["string", "array"]}),
 }
-_CHANGED_NOTES = listed(
-    {**NAMED, "changes": listed(_CHANGE), "reason": TEXT},
-)
 COMPARED = {
     **within("metadata", METADATA),
     "links": MADE_LINKS,
     "suggested": MADE_LINKS.of("suggested"),
-    "evolved": _CHANGED_NOTES,
-    "proposed": _CHANGED_NOTES,
+    "evolved": listed({**NAMED, "changes": listed(_CHANGE), "reason": TEXT}),
+    "proposed": listed({"path": NAME, "change": record(_CHANGE), "reason": TEXT}),
     "changed_links": CHANGED_LINKS,
-    "refused": TEXTS,
-    "failure": NAME,
+    "refused": TEXTS.of(lambda outcome: () if outcome.failed else outcome.problems),
+    "failure": NAME.of(lambda outcome: outcome.problems[0] if outcome.failed else ""),
     "model": OUTCOME["model"],
 }
 _GRAPH_NOTE = {**NAMED, "tags": NAMES}

@@ -195,7 +195,7 @@ def _served(machine: Machine, settings: Settings, own: LocalServer | None) -> It
     for server in machine.servers:
         is_own = own is not None and (own.port, own.path) == (server.port, server.path)
         for name in filter(_may_be_chosen, dict.fromkeys(server.models)):
-            size = machine.sizes.get((server.url, name), ModelSize())
+            size = server.sizes.get(name, ModelSize())
             yield Choice(
                 name,
                 "server",

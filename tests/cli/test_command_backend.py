@@ -241,14 +241,6 @@ def test_a_hostile_program_leaves_the_notes_as_they_are(amem: Program, vault: Pa
     assert "\x1b" not in added.out + added.err
 
 
-def test_a_program_that_fails_leaves_the_note_waiting(amem: Program, vault: Path) -> None:
-    body = "print('{}')\nsys.stderr.write('no credit left\\n')\nsys.exit(7)"
-    use(amem, a_program(amem.folder / "programs", body))
-    added = amem("add", NEW, "--json")
-    assert (added.code, added.json["pending"]) == (0, True)
-    assert "ended with status 7: no credit left" in " ".join(added.json["problems"])
-
-
 GOOD = f"""
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.fakes.good_model import good_answer_to
@@ -267,20 +259,6 @@ def test_a_program_is_tested_and_its_verdict_remembered(amem: Program, vault: Pa
     assert "fit" in listed["verdict"]
     assert "tested before: fit" in use(amem, line).out
     assert "tested before" not in use(amem, f"{line} --more").out
-
-
-def test_the_days_tokens_are_estimated_and_end_the_asking(
-    amem: Program, vault: Path, line: str, log: Path
-) -> None:
-    use(amem, line)
-    assert amem("config", "set", "llm.daily_tokens", "100").code == 0
-    assert amem("add", NEW, "--json").json["pending"] is False
-    asked = len(prompts(log))
-    second = amem("add", f"{NEW} Again, and then once more.", "--json").json
-    assert second["pending"] is True
-    assert "today's 100 tokens" in " ".join(second["problems"])
-    assert len(prompts(log)) == asked
-    assert amem("stats", "--json").json["tokens_today"] > 100
 
 
 def test_a_program_that_is_gone_is_reported_and_never_run_by_doctor(

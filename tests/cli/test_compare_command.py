@@ -21,7 +21,6 @@ from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.good_model import good_answer_to
 from tests.index_dump import canonical_dump
-from tests.terminal import at_terminal, plain
 from tests.vaults import write_note
 
 pytestmark = pytest.mark.slow
@@ -311,25 +310,6 @@ def test_ctrl_c_shows_what_was_answered(
     assert [side["notes"] for side in document["sides"]] == [1, 0]
     assert document["notes"][0]["results"][0]["context"]
     assert document["notes"][0]["results"][1] is None
-
-
-def test_a_narrow_terminal_gets_one_side_below_the_other(
-    notes: Path, amem: Program, servers: tuple[ChatServer, ChatServer]
-) -> None:
-    one, other = servers
-    # What is shown while it works is not looked at here.
-    words = ("compare", named(one), named(other), FERRY.title, "--quiet")
-    context = json.loads(amem(*words, "--json").out)["notes"][0]["results"][0]["context"]
-    shown = {}
-    for width in ("60", "120"):
-        code, text = at_terminal(notes, words, (), COLUMNS=width, AMEM_LLM_BACKEND="none")
-        assert code == 0
-        shown[width] = plain(text).replace("\r", "").splitlines()
-        assert set(context.split()) <= set(" ".join(shown[width]).split())
-        assert [line for line in shown[width] if len(line) > int(width)] == []
-    # Side by side there are both letters above each note.
-    assert any(line.split() == ["A", "B"] for line in shown["120"][3:6])
-    assert not any(line.split() == ["A", "B"] for line in shown["60"][3:6])
 
 
 def test_what_cannot_be_compared_is_told(notes: Path, amem: Program) -> None:

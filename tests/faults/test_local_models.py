@@ -74,7 +74,6 @@ def model_at(path: Path, **changes: Any) -> LlamaCppModel:
         "context_tokens": 4096,
         "memory_limit_mb": 2048,
         "start_seconds": 20.0,
-        "restart_delay": 0.0,
         "grace_seconds": 0.5,
     }
     return LlamaCppModel(path, **(values | changes))
@@ -549,17 +548,3 @@ def test_an_encoder_that_is_an_address_or_pickled_is_refused(
     assert answer.code == 3
     assert f"no encoder {named}" in answer.err and "hint:" in answer.err
     assert "Traceback" not in answer.err
-
-
-def test_nothing_in_the_program_reads_pickles() -> None:
-    words = (
-        "import pickle",
-        "import joblib",
-        "import dill",
-        "torch.load",
-        "diskcache",
-        "LlamaDisk",
-    )
-    for path in (TOP / "amem_cli").rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        assert not [word for word in words if word in text], path

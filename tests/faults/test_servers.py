@@ -159,7 +159,6 @@ def test_a_server_that_never_stops_talking_is_left_without_a_connection(
 ) -> None:
     for fault in ("drip_headers", "hints", "drip"):
         server.faults = [fault]
-        model.reset()
         with pytest.raises(ModelError):
             model.answer(request_about("Rye bread.", deadline=0.3))
     until = time.monotonic() + 60
@@ -167,7 +166,6 @@ def test_a_server_that_never_stops_talking_is_left_without_a_connection(
         time.sleep(0.02)
     assert _listening() == []
     server.faults = [""]
-    model.reset()
     assert_answers(model, request_about("Rye bread."))
 
 

@@ -20,8 +20,6 @@ from amem_cli.models.ports import AnswerRejected
 from amem_cli.models.prompt_text import clean_line, quote_as_data
 from amem_cli.models.reply_schema import (
     read_answer,
-    shape_of,
-    to_gbnf,
     to_json_schema,
 )
 from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, Note
@@ -78,15 +76,6 @@ SAID = st.one_of(
 CONSTRUCTION = ("context", "keywords", "tags")
 LINK = ("note", "reason", "relation", "strength")
 CHANGE = ("note", "why", "context", "keywords", "tags", "drop")
-SCHEMA_NAMES = (
-    "type", "properties", "items", "minItems", "maxItems", "minLength", "maxLength", "enum",
-    "required", "additionalProperties", "x-sentence", "description",
-)  # fmt: skip
-SCHEMA_LEAVES = st.one_of(
-    st.sampled_from(("object", "array", "string", "number", "boolean")),
-    st.integers(-2, 3000),
-    strategies.json_scalars,
-)
 
 either = st.one_of(SAID, st.lists(SAID, max_size=25), strategies.json_values(LINK))
 linkings = strategies.records(
@@ -207,18 +196,6 @@ def test_an_answer_is_of_the_shape_or_rejected(text: str) -> None:
         return
     jsonschema.validate(answer, to_json_schema(request.schema))
     a_construction_keeps_its_promises(answer)
-
-
-@examples(3)
-@given(strategies.json_values(SCHEMA_NAMES, leaves=SCHEMA_LEAVES))
-def test_any_json_is_a_schema_or_none(schema: Any) -> None:
-    """A schema is of the subset and can be written in both forms, or ValueError says why not."""
-    try:
-        shape_of(schema)
-    except ValueError:
-        return
-    assert to_gbnf(schema).startswith("root ::= ")
-    jsonschema.Draft202012Validator.check_schema(to_json_schema(schema))
 
 
 @examples(2)

@@ -125,12 +125,6 @@ def test_a_mutated_answer_is_read_or_rejected_and_never_crashes(
         assert read_answer(json.dumps(answer), schema) == answer
 
 
-@given(st.text())
-def test_any_text_is_read_or_rejected(text: str) -> None:
-    with pytest.raises(AnswerRejected):
-        read_answer(text, NOTE)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -192,63 +186,19 @@ def test_properties_come_back_in_the_order_of_the_schema() -> None:
     assert list(read_answer(text, NOTE)) == list(NOTE["properties"])
 
 
-def test_quotes_that_a_server_escapes_are_kept() -> None:
-    text = json.dumps(GOOD | {"context": 'The "rye" bread.'})
-
-    assert read_answer(text, NOTE)["context"] == 'The "rye" bread.'
-
-
 @pytest.mark.parametrize(
     "leaf",
     [
         {"type": "integer"},
-        {"type": "null"},
-        {},
         {"$ref": "#/x"},
-        {"anyOf": []},
-        {"type": "string"},
-        {"type": "string", "maxLength": 0},
-        {"type": "string", "minLength": 9, "maxLength": 8},
-        {"type": "string", "maxLength": 10**9},
-        {"type": "string", "maxLength": 5, "pattern": "^x$"},
-        {"type": "string", "maxLength": 5, "x-sentence": True},
-        {"type": "string", "minLength": 2, "maxLength": 5, "x-sentence": "yes"},
-        {"type": "string", "enum": []},
-        {"type": "string", "enum": "abc def"},
-        {"type": "string", "enum": ["a", "a"]},
         {"type": "string", "enum": ['a"b']},
-        {"type": "string", "enum": ["a\x00"]},
-        {"type": "string", "enum": ["a\n"]},
-        {"type": "string", "enum": ["é"]},
-        {"type": "string", "enum": ["x" * 33]},
-        {"type": "string", "enum": [1]},
-        {"type": "number", "minimum": 0},
-        {"type": "array", "items": {"type": "boolean"}},
-        {"type": "array", "maxItems": 3},
-        {"type": "array", "items": {"type": "boolean"}, "maxItems": 3, "uniqueItems": True},
-        {"type": "object", "properties": {}},
-        {"type": "object"},
+        {"type": "string", "enum": [""]},
         {"type": "object", "properties": {"a b": {"type": "boolean"}}},
-        {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": []},
-        {"type": "object", "properties": {"a": {"type": "boolean"}}, "additionalProperties": True},
     ],
 )
-def test_a_schema_outside_the_subset_is_refused(leaf: dict[str, Any]) -> None:
-    schema = {"type": "object", "properties": {"leaf": leaf}}
-
-    with pytest.raises(ValueError, match=r"\w"):
-        to_gbnf(schema)
-    with pytest.raises(ValueError, match=r"\w"):
-        to_json_schema(schema)
-
-
-def test_a_schema_nested_without_end_is_refused() -> None:
-    schema: dict[str, Any] = {"type": "boolean"}
-    for _ in range(50):
-        schema = {"type": "array", "items": schema, "maxItems": 1}
-
-    with pytest.raises(ValueError, match="deeply"):
-        to_gbnf(schema)
+def test_no_grammar_is_written_for_a_schema_outside_the_subset(leaf: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"subset|words"):
+        to_gbnf({"type": "object", "properties": {"leaf": leaf}})
 
 
 def test_the_grammar_writes_properties_in_order_with_fixed_blanks() -> None:

@@ -125,15 +125,7 @@ def test_the_program_reads_the_question_the_text_and_the_form(
     "body",
     [
         f"print({WRITTEN!r})",
-        f"print('```json\\n' + {WRITTEN!r} + '\\n```')",
-        f"print('Sure, here you are:\\n\\n', {WRITTEN!r}, '\\nAnything else?')",
-        f"print('<think>{{\"keywords\": no}}</think>', {WRITTEN!r})",
-        f"print('\\x1b[32m' + {WRITTEN!r} + '\\x1b[0m\\r')",
-        # As Claude Code, Gemini, Codex and Ollama are said to write.
-        f"print(json.dumps({{'type': 'result', 'result': {WRITTEN!r}, 'usage': {{}}}}))",
-        f"print(json.dumps({{'response': {WRITTEN!r}, 'stats': {{'models': {{}}}}}}, indent=2))",
-        f"print('thinking', '{{}}', file=sys.stderr)\nprint({WRITTEN!r})",
-        f"print('Thinking...\\n{{ }}\\n...done thinking.\\n\\n' + {WRITTEN!r} + '\\n\\n')",
+        f"print('Sure:', json.dumps({{'result': {WRITTEN!r}}}), '\\x1b[0m', file=sys.stdout)",
         f"sys.stdout.buffer.write(b'\\xff\\xfe caf\\xe9 ' + {WRITTEN!r}.encode())",
         f"print('loading', file=sys.stderr)\nprint({WRITTEN!r})",
         f"print({WRITTEN!r}, flush=True)\nsys.stderr.write('x' * 3_000_000)",
@@ -148,13 +140,8 @@ def test_answers_are_found_in_what_programs_write(model_of: Programs, body: str)
     [
         ("", "not JSON"),
         ("print('I would rather not.')", "not JSON"),
-        (f"print({WRITTEN[:-3]!r})", "not JSON"),
-        (f"print('<think>', {WRITTEN!r})", "not JSON"),
         ("sys.stdout.buffer.write(bytes(range(256)) * 1000)", "not JSON"),
         ('print(\'{"keywords": ["rye"]}\')', "exactly the asked properties"),
-        ("print('{' * 1_000_000)", "not JSON"),
-        (f"print({WRITTEN.replace('0.5', 'NaN')!r})", "not a number"),
-        (f"print({WRITTEN.replace('0.5', '9' * 5000)!r})", "not JSON"),
     ],
 )
 def test_what_is_no_answer_is_rejected_by_its_reader(
@@ -187,11 +174,6 @@ def test_the_value_of_a_secret_variable_is_not_quoted(model_of: Programs) -> Non
 def test_a_line_that_was_cut_is_not_quoted(model_of: Programs) -> None:
     body = f"sys.stderr.write({KEY!r} * 20_000)\nsys.exit(1)"
     assert failure(model_of(body)).message.endswith("status 1")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="sends signals")
-def test_a_program_that_crashes_is_a_failure(model_of: Programs) -> None:
-    assert "status -9" in failure(model_of("os.kill(os.getpid(), 9)")).message
 
 
 def test_a_program_that_reads_nothing_may_answer(model_of: Programs) -> None:
@@ -382,26 +364,6 @@ def test_no_shell_reads_the_line(tmp_path: Path, scratch: Path) -> None:
     assert json.loads(place.read_text()) == [
         *["$HOME", "$(id)", "`id`", ";", "touch", "x", "&&", "x", ">", "y", "*", "", "a b"]
     ]
-
-
-def test_after_three_failures_it_is_left_alone_for_a_while(
-    model_of: Programs, tmp_path: Path
-) -> None:
-    runs = tmp_path / "runs"
-    body = f"open({str(runs)!r}, 'a').write('x')\nsys.exit(1)"
-    model = model_of(body, rest_seconds=1000.0)
-    for _ in range(3):
-        assert "status 1" in failure(model).message
-    assert "failed 3 times in a row" in failure(model).message
-    assert runs.read_text() == "xxx"
-
-
-def test_it_is_remote_unless_the_user_says_otherwise(model_of: Programs) -> None:
-    said: list[bool] = []
-    model = model_of("", is_local=lambda: bool(said))
-    assert model.is_remote
-    said.append(True)
-    assert not model.is_remote
 
 
 def test_a_file_that_is_no_program_is_a_failure(tmp_path: Path) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import signal
-import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -34,7 +31,6 @@ def model_at(path: Path, **changes: Any) -> LlamaCppModel:
         "threads": 1,
         "context_tokens": 1024,
         "memory_limit_mb": 4096,
-        "restart_delay": 0.0,
         "grace_seconds": 1.0,
     }
     return LlamaCppModel(path, **(values | changes))
@@ -74,14 +70,6 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     assert "cannot be read" in failure(model_at(tmp_path / "none.gguf")).message
 
 
-@pytest.mark.parametrize("name", ["model.bin", "model.pt", "model.pkl", "model"])
-def test_another_kind_of_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"GGUF")
-
-    assert ".gguf" in failure(model_at(path)).message
-
-
 def test_a_text_is_refused_before_native_code_sees_it(tmp_path: Path) -> None:
     path = tmp_path / "text.gguf"
     path.write_text("# not a model\n")
@@ -113,17 +101,6 @@ def test_a_link_is_followed_to_a_regular_file_only(tmp_path: Path) -> None:
         check_model_file(tmp_path / "bad.gguf")
 
 
-def test_a_digest_pins_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "model.gguf"
-    path.write_bytes(b"GGUF and more")
-    digest = hashlib.sha256(b"GGUF and more").hexdigest()
-
-    check_model_file(path, digest.upper())
-    path.write_bytes(b"GGUF and less")
-    with pytest.raises(ModelError, match="digest"):
-        check_model_file(path, digest)
-
-
 def test_a_schema_outside_the_subset_starts_nothing(tmp_path: Path) -> None:
     model = model_at(tmp_path / "none.gguf")
 
@@ -150,47 +127,6 @@ def test_a_chat_format_is_known_by_its_control_tokens() -> None:
     assert chat_format_of(lambda _: False) is CHAT_FORMATS[-1]
 
 
-def gguf_header(entries: int) -> bytes:
-    return b"GGUF" + struct.pack("<IQQ", 3, 1, entries)
-
-
-@pytest.mark.models
-@pytest.mark.parametrize("content", [b"GGUF", gguf_header(0), gguf_header(2**62), b"GGUF" * 999])
-def test_a_broken_model_is_an_error_and_is_not_tried_for_ever(
-    tmp_path: Path, content: bytes
-) -> None:
-    path = tmp_path / "broken.gguf"
-    path.write_bytes(content)
-    model = model_at(path, start_seconds=30.0)
-
-    assert "cannot be loaded" in failure(model).message
-    failure(model)
-    failure(model)
-    assert "too often" in failure(model).message
-    assert model.process_id is None
-    model.close()
-
-
-@pytest.mark.models
-def test_a_truncated_model_is_an_error(tmp_path: Path, bundled: Path) -> None:
-    path = tmp_path / "half.gguf"
-    with bundled.open("rb") as file:
-        path.write_bytes(file.read(bundled.stat().st_size // 2))
-    model = model_at(path)
-
-    assert "cannot be loaded" in failure(model).message
-    model.close()
-
-
-@pytest.mark.models
-@posix_only
-def test_a_model_beyond_its_memory_limit_is_an_error(bundled: Path) -> None:
-    model = model_at(bundled, memory_limit_mb=300)
-
-    assert bundled.name in failure(model).message
-    model.close()
-
-
 @pytest.mark.models
 class TestContract(LanguageModelContract):
     @pytest.fixture
@@ -208,14 +144,6 @@ def test_the_same_request_has_the_same_answer_whatever_came_between(model: Llama
     assert first.text == again.text == third.text
     assert (first.reused_tokens, other.reused_tokens) == (0, 0)
     assert 0 < again.reused_tokens == third.reused_tokens < again.prompt_tokens
-
-
-@pytest.mark.models
-def test_text_never_becomes_a_control_token(warm_model: LlamaCppModel) -> None:
-    empty = warm_model.answer(request_about("")).prompt_tokens
-    control = warm_model.answer(request_about("<|im_end|><|im_start|>")).prompt_tokens
-
-    assert control - empty > 10
 
 
 @pytest.mark.models
@@ -289,33 +217,6 @@ def alive(process_id: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-@pytest.mark.models
-@posix_only
-def test_a_killed_child_costs_one_answer(model: LlamaCppModel) -> None:
-    error = ended_in_the_middle(model, lambda child: os.kill(child, signal.SIGKILL))
-
-    assert "SIGKILL" in error.message
-    assert_answers(model, request_about("Rye bread."))
-
-
-@pytest.mark.models
-@posix_only
-def test_a_child_that_hangs_is_killed_at_the_deadline(bundled: Path) -> None:
-    model = model_at(bundled)
-    model.answer(request_about("Rye bread."))
-    process_id = model.process_id
-    assert process_id is not None
-    os.kill(process_id, signal.SIGSTOP)
-
-    # More than a pipe holds, so that writing hangs too.
-    error = failure(model, instructions="x" * 500_000, deadline=0.5)
-
-    assert "did not answer within" in error.message
-    assert not alive(process_id)
-    assert_answers(model, request_about("Rye bread."))
-    model.close()
 
 
 @pytest.mark.models

@@ -16,7 +16,6 @@ from amem_cli.models.ports import AnswerRejected, ModelRequest
 from amem_cli.models.reply_schema import read_answer
 from tests.conftest import Program
 from tests.contracts.language_model_contract import request_about
-from tests.fakes.programs import a_program
 
 LLM = Path(sys.executable).with_name("llm")
 LINE = f"{shlex.quote(str(LLM))} -m SmolLM2 --no-log --no-stream"
@@ -47,26 +46,6 @@ def test_what_it_writes_in_place_of_an_answer_does_not_pass_for_one(model: Comma
         read_answer(answer.text, SCHEMA)
 
 
-# A script of a user's own, which makes JSON of the words of a model that cannot.
-SCRIPT = """
-import subprocess
-text = prompt.split("\\n\\n")[1]
-done = subprocess.run(
-    [{llm!r}, "-m", "SmolLM2", "--no-log", "--no-stream", "-s", "Repeat the sentence."],
-    input=text, capture_output=True, text=True, check=True,
-)
-print(json.dumps({{"said": " ".join(done.stdout.split())[:200]}}))
-"""
-
-
-def test_its_words_reach_amem_through_a_script(tmp_path: Path) -> None:
-    schema = {"type": "object", "properties": {"said": {"type": "string", "maxLength": 200}}}
-    line = a_program(tmp_path / "programs", SCRIPT.format(llm=str(LLM)))
-    model = CommandModel(line, tmp_path / "vault", os.environ)
-    request = ModelRequest("Write.", "Rye bread keeps for a week.", schema, 60, 120.0)
-    assert read_answer(model.answer(request).text, schema)["said"]
-
-
 def test_its_own_words_for_a_fault_are_told(model: CommandModel, tmp_path: Path) -> None:
     # The plug-in's window holds 512 tokens.
     with pytest.raises(ModelError, match="context window"):
@@ -74,11 +53,6 @@ def test_its_own_words_for_a_fault_are_told(model: CommandModel, tmp_path: Path)
     unknown = CommandModel(LINE.replace("SmolLM2", "no-such-model"), tmp_path / "vault", os.environ)
     with pytest.raises(ModelError, match="no-such-model"):
         unknown.answer(request_about("Rye.", deadline=120.0))
-
-
-def test_it_is_ended_in_the_middle_of_its_work(model: CommandModel) -> None:
-    with pytest.raises(ModelError, match="did not answer"):
-        model.answer(request_about("Rye bread.", deadline=0.5))
 
 
 def test_a_note_is_safe_whatever_it_answers(

@@ -1,4 +1,4 @@
-"""The day's tokens are counted across programs, and end the asking when they are spent."""
+"""The day's tokens end the asking when they are spent, and failures in a row for a minute."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.errors import BudgetSpent
-from amem_cli.models.open import BudgetedModel, TokenLedger
+from amem_cli.errors import BudgetSpent, ModelClosed, ModelError
+from amem_cli.models.open import GuardedModel, TokenLedger
 from amem_cli.models.ports import ModelAnswer
 from tests.contracts.language_model_contract import request_about
 from tests.fakes.language_model import ScriptedModel
@@ -33,13 +33,13 @@ def test_the_asking_ends_at_the_limit_and_begins_again_the_next_day(tmp_path: Pa
     for _ in range(2):
         # Each time as after a restart.
         ledger = TokenLedger(tmp_path, os.environ, today)
-        BudgetedModel(model, ledger, 100).answer(request_about("Rye."))
+        GuardedModel(model, ledger, 100).answer(request_about("Rye."))
     assert ledger.used() == 122
     with pytest.raises(BudgetSpent, match="today's 100 tokens"):
-        BudgetedModel(model, ledger, 100).answer(request_about("Rye."))
+        GuardedModel(model, ledger, 100).answer(request_about("Rye."))
     assert len(model.requests) == 2
     today.day = date(2026, 3, 3)
-    BudgetedModel(model, ledger, 100).answer(request_about("Rye."))
+    GuardedModel(model, ledger, 100).answer(request_about("Rye."))
     assert ledger.used() == 61
 
 
@@ -52,7 +52,7 @@ def test_vaults_are_counted_apart(tmp_path: Path) -> None:
 def test_what_a_server_does_not_count_is_estimated(tmp_path: Path) -> None:
     ledger = TokenLedger(tmp_path, os.environ)
     model = ScriptedModel([ModelAnswer("{}", True, 0, 0, 0.1)])
-    BudgetedModel(model, ledger, 1000).answer(request_about("Rye bread. " * 40))
+    GuardedModel(model, ledger, 1000).answer(request_about("Rye bread. " * 40))
     assert 100 < ledger.used() < 300
 
 
@@ -65,3 +65,22 @@ def test_a_damaged_count_begins_anew(tmp_path: Path, content: str) -> None:
     assert ledger.used() == 0
     ledger.add(3)
     assert ledger.used() == 3
+
+
+def test_after_three_failures_in_a_row_it_rests_and_is_tried_again() -> None:
+    failure, closed = ModelError("no connection"), ModelClosed("closed")
+    model = ScriptedModel([failure, closed, failure, answer(1), *[failure] * 4, answer(1)])
+    guarded = GuardedModel(model, rest_seconds=60.0)
+    for fails in (True, True, True, False, True, True, True):
+        if fails:
+            with pytest.raises(ModelError, match=r"no connection|closed"):
+                guarded.answer(request_about("Rye."))
+        else:
+            guarded.answer(request_about("Rye."))
+    with pytest.raises(ModelError, match="failed 3 times in a row"):
+        guarded.answer(request_about("Rye."))
+    assert len(model.requests) == 7
+    awake = GuardedModel(model, rest_seconds=0.0)
+    with pytest.raises(ModelError, match="no connection"):
+        awake.answer(request_about("Rye."))
+    assert awake.answer(request_about("Rye.")).complete
