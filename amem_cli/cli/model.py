@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -17,9 +16,6 @@ from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import EXIT_NOT_FOUND, AmemError, ModelError, UsageError
 from amem_cli.settings import Settings, setting_keys
 from amem_cli.terminal.output import size
-
-if TYPE_CHECKING:
-    from amem_cli.memory.trial import ModelReport
 
 TEST_SECONDS = 60.0
 
@@ -57,7 +53,6 @@ def list_models(
         settings = workspace.settings
         shelf = installed_models(settings, os.environ)
         verdict = _verdict_line(settings)
-        local = _said_to_be_local(settings, workspace.root)
     running = running_servers(expected_servers(os.environ)) if servers else []
     fault = None
     try:
@@ -70,7 +65,6 @@ def list_models(
             "model": settings.llm_model or None,
             "base_url": _address(settings),
             "verdict": verdict or None,
-            "local": local,
             "gone": is_gone(settings, os.environ),
         },
         settings.encoder_model,
@@ -79,15 +73,6 @@ def list_models(
         fault,
     )
     session.output.result(document, models_text(document))
-
-
-def _said_to_be_local(settings: Settings, root: Path) -> bool | None:
-    """Whether the user says of the command that it sends nothing away; None if it is none."""
-    from amem_cli.models.open import consented, local_command_subject
-
-    if settings.llm_backend != "command":
-        return None
-    return consented(root, local_command_subject(settings.llm_model), os.environ)
 
 
 def _address(settings: Settings) -> str | None:
@@ -121,14 +106,7 @@ def use(
         Option(help="What runs the model. By default, amem finds out."),
     ] = None,
     base_url: Annotated[str, Option(help="Address of an OpenAI-compatible server.")] = "",
-    local: Annotated[
-        bool, Option("--local", help="The command sends nothing away from this machine.")
-    ] = False,
     encoder: Annotated[bool, Option("--encoder", help="Choose the encoder instead.")] = False,
-    test: Annotated[
-        bool | None,
-        Option("--test/--no-test", help="Test it at once. By default, a terminal asks."),
-    ] = None,
 ) -> None:
     """Choose the language model (or encoder) of this vault.
 
@@ -137,7 +115,7 @@ def use(
 
     With --backend command, amem runs a program for each question, without a shell: the prompt on
     its standard input, JSON on its standard output. Choosing it allows exactly this command line.
-    Private notes are kept from it, unless you say with --local that it sends nothing away.
+    Private notes are kept from it.
 
     Examples:
 
@@ -146,7 +124,7 @@ def use(
         amem model use qwen3:4b --backend ollama
         amem model use "llm -m gpt-5-mini --no-log" --backend command
         amem model use none
-        amem model use bundled --test
+        amem model use bundled
         amem model use intfloat/multilingual-e5-small --encoder
     """
     session = session_of(context)
@@ -154,23 +132,14 @@ def use(
         from amem_cli.workspace.model_choice import choose
 
         with session.workspace(sync=False) as workspace:
-            choose(workspace, {"encoder.model": name}, local=local)
+            choose(workspace, {"encoder.model": name})
         session.output.notice(AFTER_ENCODER)
-        document: dict[str, Any] = {"encoder.model": name, "next": [], "test": None}
+        document: dict[str, Any] = {"encoder.model": name, "next": []}
         session.output.result(document, f"encoder.model = {name!r}")
         return
-    chosen = use_language_model(session, name, backend, base_url, local=local, test=test)
+    document = use_language_model(session, name, backend, base_url)
     if session.output.as_json:
-        session.output.json_line(chosen.document, indent=2)
-    end_by_verdict(chosen.report)
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenModel:
-    """What came of choosing a language model; `report` is None if it was not tested."""
-
-    document: dict[str, Any]
-    report: ModelReport | None
+        session.output.json_line(document, indent=2)
 
 
 def use_language_model(
@@ -179,19 +148,15 @@ def use_language_model(
     backend: str | None,
     base_url: str,
     *,
-    local: bool = False,
-    test: bool | None = None,
     allow: Callable[[Settings], None] = lambda chosen: None,
-) -> ChosenModel:
-    """Choose a language model, say what follows, and test it if that is wanted.
+) -> dict[str, Any]:
+    """Choose a language model, and say what follows; the settings, and that, for a document.
 
     Args:
         name, backend, base_url: as for `models.named.settings_of_model`.
-        test: None asks on a terminal.
         allow: called before anything is written, with the settings of the model; raises to refuse.
     """
     from amem_cli.models.named import settings_of_model
-    from amem_cli.terminal.models import report_document, show_report
     from amem_cli.terminal.progress import transfer_progress
     from amem_cli.workspace.model_choice import choose
 
@@ -202,32 +167,12 @@ def use_language_model(
         values: dict[str, Any] = {names[key]: value for key, value in changes.items()}
         chosen = Settings(**values)
         allow(chosen)
-        tested = _verdict_line(chosen)
-        follows = _what_follows(chosen, workspace.settings, local=local)
-        choose(workspace, changes, local=local)
+        follows = _what_follows(chosen, workspace.settings)
+        choose(workspace, changes)
     lines = [*(f"{key} = {value!r}" for key, value in changes.items()), *follows]
     if not session.output.as_json:
         session.output.plain("\n".join(lines))
-    is_model = chosen.llm_backend != "none"
-    if test is None:
-        test = is_model and not tested and _is_test_wanted(session)
-    report, currency = _report(session) if test and is_model else (None, "")
-    if report is not None and not session.output.as_json:
-        session.output.plain("")
-        show_report(session.output.console(), report, currency)
-    tested_now = None if report is None else report_document(report)
-    return ChosenModel({**changes, "next": follows, "test": tested_now}, report)
-
-
-def _is_test_wanted(session: Session) -> bool:
-    """Ask, if there is a person to answer."""
-    from amem_cli.cli.files import ask_key, on_terminal
-
-    output = session.output
-    # The question is a notice, and --quiet prints none.
-    if output.as_json or output.quiet or not on_terminal():
-        return False
-    return ask_key(output, "Test it now? It takes about a minute [Y/n]", "yn\r\n") != "n"
+    return {**changes, "next": follows}
 
 
 @model.command()
@@ -333,47 +278,30 @@ def test(
         amem model test --seconds 300
     """
     from amem_cli.terminal.models import report_document, show_report
-
-    session = session_of(context)
-    report, currency = _report(session, seconds)
-    session.output.result(
-        lambda: report_document(report), lambda console: show_report(console, report, currency)
-    )
-    end_by_verdict(report)
-
-
-def _report(session: Session, seconds: float = TEST_SECONDS) -> tuple[ModelReport, str]:
-    """The report on this vault's models, and the sign before its cost."""
     from amem_cli.workspace.model_choice import report_on_models
 
+    session = session_of(context)
     with (
         session.workspace() as workspace,
         session.output.progress("testing the models", at_once=False) as progress,
     ):
         report = report_on_models(workspace, seconds, progress)
-        return report, workspace.settings.llm_currency
-
-
-def end_by_verdict(report: ModelReport | None) -> None:
-    """Exit with 1 if the model that was tested is not known to be of use."""
-    if report is None or not report.model:
-        return
-    if report.verdict is None or report.verdict.kind == "unfit":
+        currency = workspace.settings.llm_currency
+    session.output.result(
+        lambda: report_document(report), lambda console: show_report(console, report, currency)
+    )
+    if report.model and (report.verdict is None or report.verdict.kind == "unfit"):
         raise typer.Exit(EXIT_NOT_FOUND)
 
 
-def _what_follows(chosen: Settings, limits: Settings, *, local: bool) -> list[str]:
+def _what_follows(chosen: Settings, limits: Settings) -> list[str]:
     """What to know after choosing a model that the vault's `limits` hold for, one line each."""
     if chosen.llm_backend == "none":
         return ["amem works without a language model."]
-    if chosen.llm_backend == "command":
-        lines = [_privacy_of_command(local)]
-    elif chosen.llm_backend != "llama.cpp":
+    if chosen.llm_backend != "llama.cpp":
         lines = [_privacy(chosen)]
-    elif chosen.llm_model:
-        lines = _memory(Path(chosen.llm_model), limits)
     else:
-        lines = []
+        lines = _memory(Path(chosen.llm_model), limits) if chosen.llm_model else []
     verdict = _verdict_line(chosen)
     if verdict:
         lines.append(f"tested before: {verdict}")
@@ -386,26 +314,15 @@ def _what_follows(chosen: Settings, limits: Settings, *, local: bool) -> list[st
 
 def _privacy(chosen: Settings) -> str:
     from amem_cli.models.http import host_of, is_loopback
-    from amem_cli.models.open import server_url
     from amem_cli.workspace.model_choice import leaves_machine
 
-    url = server_url(chosen, os.environ)
     if not leaves_machine(chosen, os.environ):
-        return f"It runs at {url}; the texts of your notes stay on this machine."
-    where = "another machine" if is_loopback(host_of(url)) else host_of(url)
+        return f"It runs at {_address(chosen)}; the texts of your notes stay on this machine."
+    host = host_of(_address(chosen) or "")
+    where = "it" if chosen.llm_backend == "command" else host
     return (
-        f"The texts of your notes go to {where}, except those with private: true."
-        " To limit what you spend: amem config set llm.daily_tokens N"
-    )
-
-
-def _privacy_of_command(local: bool) -> str:
-    if local:
-        return "It gets the texts of your notes, the private ones too, as you say that it is local."
-    return (
-        "It gets the texts of your notes, except those with private: true; add --local if it sends"
-        " nothing away from this machine. To limit what you spend: amem config set"
-        " llm.daily_tokens N"
+        f"The texts of your notes go to {'another machine' if is_loopback(host) else where}, except"
+        " those with private: true. To limit what you spend: amem config set llm.daily_tokens N"
     )
 
 

@@ -45,10 +45,6 @@ def setup(
             " texts of your notes wherever it is.",
         ),
     ] = False,
-    test: Annotated[
-        bool | None,
-        Option("--test/--no-test", help="Test it at once. By default, a terminal asks."),
-    ] = None,
 ) -> None:
     """Show which language models are here, and choose one.
 
@@ -67,7 +63,7 @@ def setup(
 
         amem setup
         amem setup --yes
-        amem setup --model qwen3:4b --test
+        amem setup --model qwen3:4b
         amem setup --none
         amem setup --json
     """
@@ -87,7 +83,7 @@ def setup(
     if name or yes:
         choice = found.named(name) if name else found.recommended
         also = {} if name else _take_encoder(session, found.proposed)
-        _take(session, choice or name, yes=yes, test=test, also=also)
+        _take(session, choice or name, yes=yes, also=also)
         return
     output.result(lambda: survey_document(found), lambda console: show_survey(console, found))
     if output.as_json:
@@ -96,7 +92,7 @@ def setup(
         output.notice("no vault here: `amem init DIR` makes one, then `amem setup` chooses")
     elif _can_ask(session):
         _offer_encoder(session, found.proposed)
-        _ask(session, found, test)
+        _ask(session, found)
     else:
         output.notice("nothing was changed; --yes takes the recommended one, --model NAME another")
 
@@ -113,9 +109,6 @@ def offer(session: Session, root: Path) -> None:
             _offer_all(session, root)
         elif not (session.output.as_json or session.output.quiet):
             _tell(session, _proposed_encoder(session))
-    except typer.Exit:
-        # Of a model that turned out to be unfit.
-        return
     except AmemError as error:
         session.output.error(error)
 
@@ -132,7 +125,7 @@ def _offer_all(session: Session, root: Path) -> None:
         _tell(session, found.proposed)
     _offer_encoder(session, found.proposed)
     if is_open and found.models:
-        _ask(session, found, None)
+        _ask(session, found)
         output.plain("")
     elif is_open:
         output.plain("no language model was found; `amem setup` tells what one is worth")
@@ -204,7 +197,7 @@ def _survey(session: Session, root: Path | None) -> Survey:
         return survey(os.environ, workspace)
 
 
-def _ask(session: Session, found: Survey, test: bool | None) -> None:
+def _ask(session: Session, found: Survey) -> None:
     from amem_cli.cli.files import ask_key
     from amem_cli.terminal.setup import shown_choices
 
@@ -216,7 +209,7 @@ def _ask(session: Session, found: Survey, test: bool | None) -> None:
     if key == "q":
         session.output.notice("nothing was changed")
         return
-    _take(session, shown.get(key, found.recommended), yes=False, test=test)
+    _take(session, shown.get(key, found.recommended), yes=False)
 
 
 def _take(
@@ -224,7 +217,6 @@ def _take(
     choice: Choice | str,
     *,
     yes: bool,
-    test: bool | None,
     also: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Choose a model of the survey, or one that `model use` knows by its name.
@@ -232,7 +224,7 @@ def _take(
     Args:
         also: settings that were changed before, for the document.
     """
-    from amem_cli.cli.model import end_by_verdict, use_language_model
+    from amem_cli.cli.model import use_language_model
 
     if isinstance(choice, str):
         name, backend, base_url, model = choice, None, "", choice
@@ -240,23 +232,21 @@ def _take(
         name, backend, base_url = choice.name, choice.backend or None, choice.base_url
         model = choice.model
         if choice.in_use and not choice.is_lost:
-            kept = {"name": name, "kept": True, "settings": {**also}, "next": [], "test": None}
+            kept = {"name": name, "kept": True, "settings": {**also}, "next": []}
             change = "as before" if also else "nothing was changed"
             in_use = "no model" if name == "none" else name
             session.output.result(kept, f"{in_use} is in use; {change}")
             return
     allow = _allowing(session, yes)
     try:
-        chosen = use_language_model(session, model, backend, base_url, test=test, allow=allow)
+        chosen = use_language_model(session, model, backend, base_url, allow=allow)
     except _Declined:
         session.output.notice("nothing was changed")
         return
     if session.output.as_json:
-        settings = {**also, **chosen.document}
-        further = {key: settings.pop(key) for key in ("next", "test")}
-        document = {"name": name, "kept": False, "settings": settings, **further}
+        follows = chosen.pop("next")
+        document = {"name": name, "kept": False, "settings": {**also, **chosen}, "next": follows}
         session.output.json_line(document, indent=2)
-    end_by_verdict(chosen.report)
 
 
 def _allowing(session: Session, yes: bool) -> Callable[[Settings], None]:

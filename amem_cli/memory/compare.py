@@ -20,8 +20,6 @@ from amem_cli.notes.note import Metadata
 
 USUAL_NOTES = 10
 SPENT_HINT = "Compare again tomorrow, or raise llm.daily_tokens."
-# A model that fails so often in a row is not asked about the rest.
-FAILURES_IN_A_ROW = 3
 # A note may be renamed or deleted, or its folder replaced by a link, while the models are asked.
 _UNREADABLE = (NotFoundError, UnsafePath, HeaderRefused)
 
@@ -101,8 +99,7 @@ class Comparison:
             results = self.results[at]
             try:
                 for number, note in enumerate(self.notes):
-                    last = results[-1:] if _is_given_up(results) else []
-                    results += last or [self._result(side, note, places)]
+                    results.append(self._result(side, note, places))
                     progress(len(self.notes) * at + number + 1, 2 * len(self.notes))
             except BudgetSpent as error:
                 # The error's own hint is about notes that wait, and none waits here.
@@ -123,8 +120,10 @@ class Comparison:
 
     @property
     def gave_up(self) -> bool:
-        """Whether one of the models failed so often that it was not asked to the end."""
-        return any(_is_given_up(results) for results in self.results)
+        """Whether one of the models failed to the end, so that it was not asked any more."""
+        # A note that cannot be read is no failure of the model.
+        last = [results[-1] for results in self.results if results]
+        return any(each.failed and bool(each.model) for each in last)
 
     def _result(self, side: Side, note: NoteSummary, places: Mapping[str, Place]) -> Outcome:
         """What one side would make of a note, without what its owner wrote."""
@@ -141,12 +140,6 @@ class Comparison:
             return replace(failed, problems=(error.message,))
         own = {name: getattr(outcome.metadata, name) for name in outcome.written}
         return replace(outcome, metadata=Metadata(**own), failed=not outcome.model)
-
-
-def _is_given_up(results: Sequence[Outcome]) -> bool:
-    # A note that cannot be read is no failure of the model.
-    last = [each.failed and each.model for each in results[-FAILURES_IN_A_ROW:]]
-    return len(last) == FAILURES_IN_A_ROW and all(last)
 
 
 def totals(results: Sequence[Outcome], cost_of: Callable[[ModelUse], float | None]) -> SideTotals:

@@ -12,7 +12,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -38,33 +38,21 @@ _PLAIN_OUTPUT = {"TERM": "dumb", "NO_COLOR": "1"}
 class CommandModel:
     """Runs a program for each request; one at a time, callers wait for each other."""
 
-    def __init__(
-        self,
-        line: str,
-        root: Path,
-        environment: Mapping[str, str],
-        *,
-        is_local: Callable[[], bool] = lambda: False,
-    ) -> None:
+    # Nobody knows what it does with the texts.
+    is_remote = True
+
+    def __init__(self, line: str, root: Path, environment: Mapping[str, str]) -> None:
         """Name the program; it is not run yet. Raises `SettingsError` as `command_words` does.
 
         Args:
             root: the vault, which the program is kept out of.
-            is_local: whether the user says that texts stay on this machine; asked each time, as
-                they may change their mind.
         """
         self._words = command_words(line, root, environment)
         self.name = redacted(program_name(self._words), environment)
         self._root = root
         self._environment = environment
-        self._is_local = is_local
         self._closed = threading.Event()
         self._lock = threading.Lock()
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether the text leaves this machine, as far as amem knows."""
-        return not self._is_local()
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Run the program once; tokens are estimated.

@@ -114,7 +114,6 @@ class Machine:
     Attributes:
         memory, free_memory: bytes.
         runs_files: what runs GGUF files is installed.
-        sleeping: models of an Ollama that does not answer.
     """
 
     memory: int
@@ -124,7 +123,6 @@ class Machine:
     servers: tuple[LocalServer, ...] = ()
     files: tuple[ModelFile, ...] = ()
     programs: tuple[AgentProgram, ...] = ()
-    sleeping: tuple[str, ...] = ()
 
 
 def look_around(
@@ -138,13 +136,11 @@ def look_around(
     import psutil
 
     files: list[ModelFile] = []
-    sleeping: list[str] = []
 
     def gather() -> None:
         # One by one: what is found before a folder stops answering counts.
         for file in itertools.islice(_model_files(environment), MOST_FILES):
             files.append(file)
-        sleeping.extend(_ollama_names(environment))
 
     # Left behind if a folder does not answer.
     worker = threading.Thread(target=gather, name="amem-files", daemon=True)
@@ -153,7 +149,6 @@ def look_around(
     servers = running_servers(expected_servers(environment) if expected is None else expected)
     worker.join(max(until - time.monotonic(), 0.0))
     memory = psutil.virtual_memory()
-    is_ollama_running = any(server.kind == "Ollama" for server in servers)
     return Machine(
         memory=memory.total,
         free_memory=memory.available,
@@ -162,7 +157,6 @@ def look_around(
         servers=tuple(servers),
         files=tuple(files),
         programs=tuple(_programs(environment)),
-        sleeping=() if is_ollama_running else tuple(sleeping),
     )
 
 
@@ -191,13 +185,6 @@ def _model_files(environment: Mapping[str, str]) -> Iterator[ModelFile]:
                 if is_gguf(real):
                     seen.add(real)
                     yield ModelFile(path.stem, path, folder["owner"], real.stat().st_size)
-
-
-def _ollama_names(environment: Mapping[str, str]) -> list[str]:
-    """The models that an Ollama on this machine has fetched, as it names them."""
-    lists = _matching(table(PLACES)["ollama"], environment)
-    names = {f"{path.parent.name}:{path.name}" for path in lists}
-    return sorted(name for name in names if name.isprintable())
 
 
 def _matching(folder: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Path]:

@@ -12,7 +12,6 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from datetime import date
-from functools import partial
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,9 +128,8 @@ def _open_command(
             f"this vault's settings would run a program: {on_one_line(line)[:200]}",
             hint='If you want that on this machine: amem model use "COMMAND" --backend command.',
         )
-    is_local = partial(consented, root, local_command_subject(line), environment)
-    model = CommandModel(line, root, environment, is_local=is_local)
-    if notify is not None and not told and model.is_remote:
+    model = CommandModel(line, root, environment)
+    if notify is not None and not told:
         notify(f"texts go to the program {model.name}")
     return model
 
@@ -207,11 +205,6 @@ def command_subject(line: str) -> str:
     return f"command {line}"
 
 
-def local_command_subject(line: str) -> str:
-    """What a user says of a program that sends nothing away from this machine."""
-    return f"local command {line}"
-
-
 def encoder_subject(encoder: str) -> str:
     """What the user agrees to for the download of an encoder."""
     return f"encoder {encoder}"
@@ -227,14 +220,6 @@ def give_consent(root: Path, subject: str, environment: Mapping[str, str]) -> No
     consent = [str(root), subject]
     others = [other for other in _consents(environment) if other != consent]
     write_state(user_state_folder(environment) / CONSENTS_FILE, [*others, consent])
-
-
-def withdraw_consent(root: Path, subject: str, environment: Mapping[str, str]) -> None:
-    """Forget that they agreed, if they did; raises `SettingsError` if that cannot be written."""
-    consents = _consents(environment)
-    others = [other for other in consents if other != [str(root), subject]]
-    if others != consents:
-        write_state(user_state_folder(environment) / CONSENTS_FILE, others)
 
 
 def _consents(environment: Mapping[str, str]) -> list[list[str]]:
@@ -325,12 +310,7 @@ class GuardedModel:
         self._limit = limit
         self._rest_seconds = rest_seconds
         self._failures, self._last_failure = 0, 0.0
-        self.name, self.close = model.name, model.close
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether the text leaves this machine; what a user says of a program may change."""
-        return self._model.is_remote
+        self.name, self.is_remote, self.close = model.name, model.is_remote, model.close
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; raises `BudgetSpent` if no tokens are left."""

@@ -91,11 +91,8 @@ def models_text(document: dict[str, Any]) -> str:
         lines.append(f"                at {model['base_url']}")
     if model["verdict"]:
         lines.append(f"                {model['verdict']}")
-    if model["local"] is not None:
-        where = "sends nothing away, as you say" if model["local"] else "gets no private notes"
-        lines.append(f"                {where}")
     if model["gone"]:
-        what = "file" if model["local"] is None else "program"
+        what = "program" if model["backend"] == "command" else "file"
         lines.append(f"                the {what} is gone: amem model use FILE, or bundled")
     lines += [f"encoder:        {document['encoder']}", "", "on this machine"]
     for each in document["available"]:

@@ -99,14 +99,14 @@ def _facts(survey: Survey) -> Iterator[tuple[str, str]]:
     yield "this machine", f"{plural(machine.cores, 'core')}, {memory}"
     for server in machine.servers:
         yield server.kind, f"{server.url}  {_listed(server.models) or '(no model)'}"
-    if machine.sleeping:
-        names = _listed(machine.sleeping)
-        yield "Ollama", f"does not answer; start it with ollama serve  {names}"
+    runs_ollama = any(server.kind == "Ollama" for server in machine.servers)
+    if not runs_ollama and any(program.name == "ollama" for program in machine.programs):
+        yield "Ollama", "does not answer; start it with ollama serve"
     if machine.files:
         yield "GGUF files", _listed([file.name for file in machine.files])
     if machine.programs:
         yield "programs", ", ".join(program.name for program in machine.programs)
-    if not (machine.servers or machine.sleeping or machine.files or machine.programs):
+    if not (machine.servers or machine.files or machine.programs):
         yield "found", "no model server, GGUF file or program that could answer"
     if survey.notes:
         shares = named_shares(survey.languages)

@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.errors import UsageError
 from amem_cli.models.open import server_url
 from amem_cli.models.price import price_in
 from amem_cli.settings import Settings, checked_value
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
     from amem_cli.workspace.workspace import Workspace
 
 
-def choose(
-    workspace: Workspace, changes: Mapping[str, Value | None], *, local: bool = False
-) -> None:
+def choose(workspace: Workspace, changes: Mapping[str, Value | None]) -> None:
     """Change settings of the vault as its user: all of them, or none.
 
     Choosing a model here allows its download, or its server to get notes, or its command to run
@@ -32,16 +29,13 @@ def choose(
     Args:
         changes: new values by dotted key, None for the default; a language model's backend, name
             and address together.
-        local: the user says that the command sends no text away from this machine.
     """
     from amem_cli.models.open import (
         command_subject,
         consent_subject,
         encoder_subject,
         give_consent,
-        local_command_subject,
         usual_url,
-        withdraw_consent,
     )
     from amem_cli.vault.settings_file import write_values
 
@@ -52,18 +46,12 @@ def choose(
     encoder = changes.get("encoder.model")
     subjects = [] if encoder is None else [encoder_subject(str(encoder))]
     backend = changes.get("llm.backend")
-    if local and backend != "command":
-        raise UsageError("--local is said of a command", hint="Add --backend command.")
     if backend == "command" and "llm.model" in changes:
         from amem_cli.models.command import command_words
 
         line = str(changes["llm.model"])
         command_words(line, workspace.root, workspace.environment)
         subjects.append(command_subject(line))
-        if local:
-            subjects.append(local_command_subject(line))
-        else:
-            withdraw_consent(workspace.root, local_command_subject(line), workspace.environment)
     if backend in ("openai", "ollama") and "llm.model" in changes:
         url = str(changes["llm.base_url"]) or usual_url(str(backend), workspace.environment)
         subjects.append(consent_subject(url, str(changes["llm.model"])))

@@ -23,7 +23,7 @@ from amem_cli.models.discovery import (
     look_around,
 )
 from amem_cli.models.gguf import memory_needed
-from amem_cli.models.open import consented, local_command_subject, open_model, server_url
+from amem_cli.models.open import open_model, server_url
 from amem_cli.settings import Settings, load_settings, user_settings_file
 from amem_cli.workspace.languages import EncoderProposal, encoder_proposal, vault_languages
 from amem_cli.workspace.model_choice import is_gone, leaves_machine
@@ -296,17 +296,11 @@ class _Judge:
         choice = replace(
             choice,
             verdict=stored_verdict(subject, self._environment),
-            leaves_machine=leaves and not self._is_said_to_be_local(choice),
+            leaves_machine=leaves,
         )
         if choice.in_use and (reason := self._loss()):
             return replace(choice, is_lost=True, problem=reason)
         return replace(choice, problem=self._problem(choice))
-
-    def _is_said_to_be_local(self, choice: Choice) -> bool:
-        if choice.backend != "command" or self._workspace is None:
-            return False
-        subject = local_command_subject(choice.model)
-        return consented(self._workspace.root, subject, self._environment)
 
     def _loss(self) -> str:
         """Why the vault's model cannot be asked; empty if it can, as far as that is known."""

@@ -157,44 +157,15 @@ def test_the_users_own_settings_are_a_choice_that_is_told(
     assert prompts(log)
 
 
-def test_private_notes_are_kept_from_a_program_that_is_not_said_to_be_local(
-    amem: Program, vault: Path, line: str, log: Path
-) -> None:
-    def asked_of_secret() -> bool:
-        written = [path for path in vault.rglob("*.md") if SECRET in path.read_text()]
-        log.unlink(missing_ok=True)
-        for path in written:
-            path.unlink()
-        text = f"---\nprivate: true\n---\n{NEW} {SECRET.title()}.\n"
-        write_note(vault, "notes/Secret.md", text)
-        assert amem("evolve").code == 0
-        assert amem("ask", f"Where is {SECRET} and why does dough tear?").code == 0
-        return any(SECRET.title() in prompt.replace("Where is", "") for prompt in prompts(log))
-
-    use(amem, line)
-    assert not asked_of_secret()
-    said = use(amem, line, "--local")
-    assert "the private ones too" in said.out
-    assert "sends nothing away, as you say" in amem("model", "list", "--no-servers").out
-    assert asked_of_secret()
-    # What was said is taken back by choosing without it.
-    use(amem, line)
-    assert amem("model", "list", "--no-servers", "--json").json["language_model"]["local"] is False
-    assert not asked_of_secret()
-
-
-def test_only_the_user_can_say_that_a_program_is_local(
+def test_private_notes_are_kept_from_a_program(
     amem: Program, vault: Path, line: str, log: Path
 ) -> None:
     use(amem, line)
-    other = a_program(amem.folder / "programs", ANSWERS.format(log=str(log)), name="other.py")
-    use(amem, other, "--local")
-    (vault / ".amem/config.toml").write_text(
-        f'[llm]\nbackend = "command"\nmodel = {json.dumps(line)}\nlocal = true\n'
-    )
-    write_note(vault, "notes/Secret.md", f"---\nprivate: true\n---\n{NEW} {SECRET}.\n")
-    amem("evolve")
-    assert not any(SECRET in prompt for prompt in prompts(log))
+    write_note(vault, "notes/Secret.md", f"---\nprivate: true\n---\n{NEW} {SECRET.title()}.\n")
+    assert amem("evolve").code == 0
+    assert amem("ask", f"Where is {SECRET} and why does dough tear?").code == 0
+    assert prompts(log)
+    assert not any(SECRET.title() in prompt for prompt in prompts(log))
 
 
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more(amem: Program, vault: Path) -> None:
@@ -285,7 +256,6 @@ def test_a_program_that_is_gone_is_reported_and_never_run_by_doctor(
         (("", "--backend", "command"), 3, "no command line"),
         (("./x", "--backend", "command"), 3, "no full path"),
         (("sh", "--backend", "command", "--base-url", "http://x"), 2, "no address"),
-        (("bundled", "--local"), 2, "--local is said of a command"),
         (("sh -k sk-SECRET0123456789", "--backend", "command"), 3, "looks like a key"),
         (("sh {vault}/x.sh", "--backend", "command"), 3, "a file in the vault"),
     ],

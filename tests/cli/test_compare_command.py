@@ -123,7 +123,7 @@ def test_a_note_is_taken_as_if_it_were_new_also_if_amem_has_processed_it(
         path = notes / f"{older.title}.md"
         path.write_text(path.read_text().replace(f"\ncontext: {older.context}", ""))
     del amem.environment["AMEM_LLM_BACKEND"]
-    assert amem("model", "use", named(one), "--no-test").code == 0
+    assert amem("model", "use", named(one)).code == 0
     assert amem("config", "set", "evolution.settle_seconds", "0").code == 0
     dry = ("compare", "current", "none", FERRY.title, "--json")
     fresh = amem(*dry).json["notes"][0]["results"][0]
@@ -261,7 +261,7 @@ def test_a_model_elsewhere_needs_consent_and_gets_no_private_note(
         name = f"ollama:big:cloud@{server.url}"
         assert amem("compare", name, "none").code == 3
         assert server.requests == []
-        assert amem("model", "use", name, "--no-test").code == 0
+        assert amem("model", "use", name).code == 0
         path = notes / f"{JUDO.title}.md"
         path.write_text(path.read_text().replace("---\n", "---\nprivate: true\n", 1))
         sample = amem("compare", name, "none", "-n", "2", "--json").json["notes"]

@@ -21,7 +21,6 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.good_model import good_answer_to
 from tests.fakes.hub_server import Hub, a_hub
 from tests.fakes.tiny_gguf import write_tiny_gguf
-from tests.terminal import at_terminal, plain
 
 pytestmark = pytest.mark.slow
 
@@ -255,41 +254,6 @@ def test_when_the_time_is_over_there_is_no_verdict_and_a_former_one_stays(vault:
         assert (document.code, document.json["verdict"], document.json["valid"]) == (1, None, False)
         assert "time was over" in document.json["reason"]
         assert vault("model", "list", "--json").json["language_model"]["verdict"] == former
-
-
-def test_a_model_that_is_chosen_is_tested_if_asked_for(vault: Program) -> None:
-    with ChatServer() as server:
-        server.content = good
-        del vault.environment["AMEM_LLM_BACKEND"]
-        named = ("model", "use", "test-model", "--base-url", server.url)
-        assert vault(*named, "--json").json["test"] is None
-        assert vault(*named, "--no-test").code == 0
-        # Nobody is asked where nobody can answer.
-        assert "Test it now" not in vault(*named).err
-        assert server.requests == []
-        tested = vault(*named, "--test", "--json")
-        assert (tested.code, tested.json["test"]["verdict"]) == (0, "fit")
-        assert "fit: amem will ask" in vault(*named, "--test").out
-        server.content = "no JSON"
-        assert vault(*named, "--test").code == 1
-    assert vault("model", "use", "none", "--test", "--json").json["test"] is None
-
-
-@pytest.mark.parametrize(("key", "asked"), [("\r", 9), ("y", 9), ("n", 0)])
-def test_a_terminal_offers_the_test_when_a_model_is_chosen(
-    vault: Program, key: str, asked: int
-) -> None:
-    with ChatServer() as server:
-        server.content = good
-        words = ("model", "use", "test-model", "--base-url", server.url)
-        folder = vault.folder / "v"
-        code, shown = at_terminal(folder, words, [("Test it now?", key)])
-        assert (code, len(server.requests)) == (0, asked)
-        assert ("fit: amem will ask it" in plain(shown)) is bool(asked)
-        if asked:
-            # Its verdict is known from now on.
-            _, again = at_terminal(folder, words, ())
-            assert "tested before: fit" in plain(again) and "Test it now" not in plain(again)
 
 
 def test_a_model_of_nonsense_is_unfit_and_no_longer_asked(vault: Program) -> None:

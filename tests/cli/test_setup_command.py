@@ -234,20 +234,21 @@ def test_what_only_a_vault_from_elsewhere_names_is_not_in_use_until_it_is_chosen
     assert here("setup", "--json").json["current"]["problem"] is None
 
 
-def test_a_model_is_tested_if_asked_for(here: Program, ollama: ChatServer) -> None:
+def test_the_verdict_on_a_model_counts(here: Program, ollama: ChatServer) -> None:
     def good(body: dict[str, Any]) -> str:
         return good_answer_to(body["messages"][1]["content"], body["format"])
 
     ollama.content = good
-    tested = here("setup", "--yes", "--test", "--json")
-    assert (tested.code, tested.json["test"]["verdict"]) == (0, "fit")
+    assert here("setup", "--yes").code == 0
+    assert here("model", "test").code == 0
     assert "fit: amem will ask it" in here("setup").out
     # It is known to be fit, so it goes before a larger one.
     ollama.models = ["unknown", "qwen3:4b"]
     assert here("setup", "--none").code == 0
     assert here("setup", "--json").json["recommended"]["verdict"]["kind"] == "fit"
     ollama.content = "no JSON"
-    assert here("setup", "--model", "qwen3:4b", "--test").code == 1
+    assert here("setup", "--model", "qwen3:4b").code == 0
+    assert here("model", "test").code == 1
     unfit = here("setup", "--json").json
     assert unfit["recommended"]["name"] == "unknown"
     assert unfit["current"]["problem"].startswith("unfit")
@@ -307,12 +308,9 @@ def test_a_downloaded_model_is_chosen_with_its_digest(here: Program) -> None:
     assert here("setup", "--none", "--json").json["settings"]["llm.backend"] == "none"
 
 
-def test_a_model_of_an_ollama_that_sleeps_is_named(here: Program) -> None:
-    library = here.folder / "home/.ollama/models/manifests/registry.ollama.ai/library"
-    (library / "qwen3").mkdir(parents=True)
-    (library / "qwen3" / "4b").write_text("{}")
-    shown = here("setup").out
-    assert "ollama serve" in shown and "qwen3:4b" in shown
+def test_an_ollama_that_does_not_answer_is_told(here: Program) -> None:
+    put_program(here, "ollama")
+    assert "ollama serve" in here("setup").out
 
 
 def test_without_a_vault_it_only_shows(here: Program, ollama: ChatServer) -> None:
@@ -335,8 +333,7 @@ def test_one_key_chooses(here: Program, ollama: ChatServer, key: str, model: str
         "llama3:8b": {"size": 2**80, "details": ["odd"]},
     }
     before = config(here)
-    pressed = [(QUESTION, key), *([("Test it now?", "n")] if model else [])]
-    code, shown = keys(here, ["setup"], *pressed)
+    code, shown = keys(here, ["setup"], (QUESTION, key))
     assert (code, ollama.requests) == (0, [])
     if model:
         assert f'model = "{model}"' in config(here)
@@ -357,8 +354,7 @@ def test_on_a_terminal_the_choice_is_kept_with_enter(here: Program, ollama: Chat
 )
 def test_a_terminal_asks_before_texts_leave(here: Program, answer: str) -> None:
     ran, before = put_program(here, "claude"), config(here)
-    tested = [("Test it now?", "n")] if answer == "y" else []
-    code, shown = keys(here, ["setup"], (QUESTION, "1"), ("Allow it? [y/N]", answer), *tested)
+    code, shown = keys(here, ["setup"], (QUESTION, "1"), ("Allow it? [y/N]", answer))
     assert (code, ran.exists()) == (0, False)
     if answer == "y":
         assert "command claude" in consents(here) and "claude -p" in config(here)
@@ -375,7 +371,7 @@ def test_init_offers_it_once_on_a_terminal(
     old = here.folder / "old"
     old.mkdir()
     (old / "note.md").write_text("A note.", encoding="utf-8")
-    code, shown = keys(here, line, (QUESTION, "\r"), ("Test it now?", "n"))
+    code, shown = keys(here, line, (QUESTION, "\r"))
     assert code == 0
     written = (here.folder / line[1] / ".amem" / "config.toml").read_text(encoding="utf-8")
     assert 'model = "qwen3:4b"' in written

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -101,13 +100,6 @@ def alive(process_id: int) -> bool:
     return state != "Z"
 
 
-def gone_within(seconds: float, process_id: int) -> bool:
-    until = time.monotonic() + seconds
-    while alive(process_id) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not alive(process_id)
-
-
 def children() -> list[str]:
     """Command lines of the worker processes that this process started."""
     found = []
@@ -179,40 +171,6 @@ def test_a_model_larger_than_its_memory_limit_is_an_error_that_names_the_setting
     assert "llm.memory_mb" in caught.value.hint
     assert children() == []
     model.close()
-
-
-PARENT = """
-import sys
-from pathlib import Path
-from amem_cli.models.llama_cpp import LlamaCppModel
-from amem_cli.models.ports import ModelRequest
-model = LlamaCppModel(Path(sys.argv[1]), threads=1, context_tokens=4096, memory_limit_mb=2048)
-words = {"type": "string", "minLength": 1900, "maxLength": 2000}
-schema = {"type": "object", "properties": {"w": words}}
-model.answer(ModelRequest("Describe.", "Rye.", schema, 5, 20.0))
-print(model.process_id, flush=True)
-while True:
-    model.answer(ModelRequest("Describe.", "x" * 1000, schema, 900, 600.0))
-"""
-
-
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_the_child_ends_in_the_middle_of_an_answer_when_its_parent_is_killed(
-    tiny: Path, end: signal.Signals
-) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(tiny)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(TOP)},
-    )
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    time.sleep(0.1)
-    parent.send_signal(end)
-    parent.wait()
-    parent.stdout.close()
-    assert gone_within(60.0, child)
 
 
 def test_a_child_in_the_middle_of_slow_work_ends_with_its_input(tiny: Path) -> None:

@@ -235,18 +235,6 @@ def test_https_to_a_server_that_speaks_plain_http_is_an_error(server: ChatServer
     model.close()
 
 
-def test_nobody_at_the_address_leaves_the_note_searchable_and_pending(
-    amem: Program, vault: Path, server: ChatServer
-) -> None:
-    gone = {"AMEM_LLM_BASE_URL": "http://127.0.0.1:9/v1"}
-    added = amem("add", TEXT, "--json", **gone)
-    assert (added.code, added.json["pending"]) == (0, True)
-    hits = amem("search", "croissant", "--json", **gone).json["hits"]
-    assert hits[0]["id"] == added.json["id"]
-    assert amem("evolve", **gone).code == 1
-    assert amem("evolve").code == 0
-
-
 def test_a_model_that_fails_is_told_of_in_a_short_line_and_a_hint(
     amem: Program, vault: Path, server: ChatServer
 ) -> None:

@@ -62,7 +62,7 @@ def test_a_note_is_safe_whatever_it_answers(
     assert amem("init", "v").code == 0
     amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
     del amem.environment["AMEM_LLM_BACKEND"]
-    assert amem("model", "use", LINE, "--backend", "command", "--local").code == 0
+    assert amem("model", "use", LINE, "--backend", "command").code == 0
     added = amem("add", "Rye bread keeps for a week in a linen bag.", "--json")
     assert added.code == 0, added.err
     assert (amem.folder / "v" / added.json["path"]).is_file()
