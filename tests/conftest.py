@@ -43,10 +43,11 @@ _heed_signals()
 
 
 @pytest.fixture(scope="session")
-def cache_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cache_folder(request: pytest.FixtureRequest) -> Path:
     """Where exported encoders stay from one run of the tests to the next."""
-    cache: Any = getattr(request.config, "cache", None)
-    return Path(cache.mkdir("amem")) if cache else tmp_path_factory.mktemp("amem")
+    folder = request.config.rootpath / ".pytest_cache" / "d" / "amem"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(autouse=True)
