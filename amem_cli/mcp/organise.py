@@ -43,7 +43,7 @@ def review_sentence(count: int) -> str | None:
     )
 
 
-_REVIEW = NAME_OR_NULL.about("says to whom the decision on `proposed` is left; tell the user")
+_REVIEW = NAME_OR_NULL
 OUTCOME = {
     **json.without(json.OUTCOME, "changed_links", "model"),
     "review": _REVIEW.of(lambda outcome: review_sentence(len(outcome.proposed))),
@@ -76,26 +76,26 @@ def evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     }
 
 
-_FORMS = json.Field({"type": "array", "items": {"type": "object"}})
+_FORMS = NAMES
 _QUESTION = {
     "id": NAME_OR_NULL,
     "path": NAME,
-    "ticket": NAME.about("comes back with the answer"),
-    "instructions": COUNT.about("which of the `instructions`, from 0"),
-    "form": COUNT.about("which of the `forms`, from 0"),
-    "text": NAME.about("the note, older notes, and words to choose from"),
+    "ticket": NAME,
+    "instructions": COUNT,
+    "form": COUNT,
+    "text": NAME,
 }
 _ASKED = {
-    "instructions": NAMES.about("what to answer, and how"),
-    "forms": _FORMS.about("JSON schemas of answers"),
+    "instructions": NAMES,
+    "forms": _FORMS,
     "questions": json.listed(_QUESTION),
 }
 QUESTIONS = {
     **_ASKED,
-    "left": COUNT.about("notes that come after these"),
-    "more": COUNT.about("further ones with `all`: notes that no model organised yet"),
-    "unasked": NAMES.about("notes that wait and need no answer: evolve does them"),
-    "problems": TEXTS.about("notes that cannot be organised, and why"),
+    "left": COUNT,
+    "more": COUNT,
+    "unasked": NAMES,
+    "problems": TEXTS,
 }
 
 
@@ -221,19 +221,16 @@ ORGANISED = {
         {
             "id": NAME_OR_NULL,
             "path": NAME,
-            "state": json.choice(*_STATES).about(
-                "refused: nothing is written; mend the answer and send it again, or with `final`."
-                " question: answer that one"
-            ),
-            "refused": TEXTS.about("what was not kept, and why"),
-            "question": COUNT_OR_NULL.about("which of the `questions`, from 0"),
-            "written": json.Field({"type": ["object", "null"]}).about("what was made of the note"),
-            "event": NAME_OR_NULL.about("id for undo, which takes back all of it"),
+            "state": NAME,
+            "refused": TEXTS,
+            "question": COUNT_OR_NULL,
+            "written": NAME,
+            "event": NAME_OR_NULL,
         }
     ),
     **_ASKED,
     "review": _REVIEW,
-    "left": COUNT.about("notes that still wait"),
+    "left": COUNT,
 }
 
 

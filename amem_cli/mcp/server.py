@@ -26,12 +26,19 @@ from amem_cli.mcp.http import Door, web_server
 from amem_cli.mcp.prompts import PROMPTS
 from amem_cli.mcp.sampling import SamplingModel, sampling_model
 from amem_cli.mcp.stdio import open_streams
-from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, compact, hint_for_agents, prepared
+from amem_cli.mcp.tool import (
+    WAITING_CALLS,
+    Policy,
+    Schema,
+    Tool,
+    compact,
+    hint_for_agents,
+    prepared,
+)
 from amem_cli.mcp.tools import TOOLS
 from amem_cli.system.signals import ENDING
 from amem_cli.system.wire import Wire
 from amem_cli.workspace.connection import Caller, ShowProgress, Stopped
-from amem_cli.workspace.documents import Schema
 from amem_cli.workspace.workspace import Workspace
 
 # A model may be silent for a long time; this often a client hears that its call goes on.

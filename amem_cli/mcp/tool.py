@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amem_cli.data import table
 from amem_cli.errors import UsageError
-from amem_cli.workspace.documents import Fields, Schema, cut, document
+from amem_cli.workspace.documents import Fields, cut, document
 
 if TYPE_CHECKING:
     from amem_cli.workspace.workspace import Workspace
 
+Schema: TypeAlias = dict[str, Any]
 Arguments: TypeAlias = "Mapping[str, Any]"
 Work: TypeAlias = "Callable[[Workspace, Arguments], Any]"
 

@@ -71,7 +71,7 @@ def _day(text: str | None, name: str, end: int) -> datetime | None:
 
 SEARCHED = {
     **json.within("found", json.SEARCH),
-    "left_out": COUNT.about("notes linked to the hits for which there was no room"),
+    "left_out": COUNT,
 }
 
 
@@ -116,10 +116,10 @@ def _size_of(hits: Sequence[Hit]) -> int:
 ANSWER = {
     "question": TEXT,
     "answer": NAME.of("text"),
-    "held": FLAG.about("false: the notes do not hold an answer"),
-    "how": json.choice("model", "extract", "nothing"),
+    "held": FLAG,
+    "how": NAME,
     "sources": json.listed(json.without(json.CITATION, "via"), "citations"),
-    "shown": json.listed(json.NAMED).about("notes that were looked at"),
+    "shown": json.listed(json.NAMED),
     "model": NAME_OR_NULL,
     "problems": NAMES,
 }
@@ -134,9 +134,9 @@ NOTE_PART = {
     "content": NAME,
     "offset": COUNT,
     "total_characters": COUNT,
-    "truncated": FLAG.about("there is more; read on with `next_offset`"),
+    "truncated": FLAG,
     "next_offset": COUNT_OR_NULL,
-    "revision": NAME.about("names this text; update takes it when it replaces the text"),
+    "revision": NAME,
     "links": json.listed(_LINK, "view.links", longest=_LINKED),
     "more_links": COUNT,
     "problem": NAME_OR_NULL.of("view.summary.refused"),
@@ -168,8 +168,8 @@ RELATED = {
         {
             **json.within("link", _LINK),
             "context": TEXT.of("note.context"),
-            "distance": COUNT.about("links away"),
-            "from": NAME.of("source").about("path of the note at the other end of the link"),
+            "distance": COUNT,
+            "from": NAME.of("source"),
         }
     ),
     **json.within("view", json.pick(json.NOTE, ("suggested",))),
@@ -189,7 +189,7 @@ def _related(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
 
 
 LISTED = {
-    "total": COUNT.about("how many notes there are of this kind"),
+    "total": COUNT,
     "offset": COUNT,
     "next_offset": COUNT_OR_NULL,
     "notes": json.listed(json.OUTLINE),
@@ -220,19 +220,17 @@ def _value(value: object) -> str | list[str]:
     return json.cut(str(value))
 
 
-_VALUE = json.Field({"type": ["string", "array"], "items": {"type": "string"}})
+_VALUE = NAMES
 EVENT = {
-    "event": NAME.of("event.id").about("id for undo"),
+    "event": NAME.of("event.id"),
     "time": NAME.of("event.time"),
     "kind": NAME.of("event.kind"),
-    "by": json.choice("person", "machine").of(
-        lambda entry: "person" if entry["event"].by == "person" else "machine"
-    ),
-    "client": json.TEXT_OR_NULL.about("the agent's program, if one asked for it"),
+    "by": NAME.of(lambda entry: "person" if entry["event"].by == "person" else "machine"),
+    "client": json.TEXT_OR_NULL,
     "id": NAME_OR_NULL,
     "path": NAME_OR_NULL,
     "title": json.TEXT_OR_NULL,
-    "because": json.TEXT_OR_NULL.about("title of the note that gave rise to it"),
+    "because": json.TEXT_OR_NULL,
     "reason": json.TEXT_OR_NULL,
     "changes": json.listed(
         {
@@ -246,7 +244,7 @@ EVENT = {
         {
             "path": NAME,
             "relation": NAME,
-            # A foreign journal may hold any number; the schema promises a share.
+            # A foreign journal may hold any number.
             "strength": json.SHARE.of(lambda link: max(0.0, min(1.0, link.strength))),
             "reason": TEXT,
         },
@@ -254,7 +252,7 @@ EVENT = {
     ),
     "undone_by": NAME_OR_NULL,
 }
-HISTORY = {"events": json.listed(EVENT).about("oldest first")}
+HISTORY = {"events": json.listed(EVENT)}
 
 
 def _history(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
@@ -300,12 +298,12 @@ SUMMARY = {
             "links": COUNT,
             "machine_links": COUNT,
             "broken_links": COUNT,
-            "orphans": COUNT.about("notes without links"),
-            "pending": COUNT.about("notes that wait for the memory process"),
-            "proposed": COUNT.about("changes of notes that wait for the user's decision"),
+            "orphans": COUNT,
+            "pending": COUNT,
+            "proposed": COUNT,
         },
     ),
-    "tags": json.listed({"tag": TEXT, "notes": COUNT}).about("the most used first"),
+    "tags": json.listed({"tag": TEXT, "notes": COUNT}),
     "newest": json.listed(json.pick(json.OUTLINE, ("id", "path", "title", "created"))),
 }
 
@@ -324,7 +322,7 @@ def vault_summary(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
 
 
 ADDED = {
-    "known": FLAG.about("nothing was added: this note held the very text already"),
+    "known": FLAG,
     **json.within("outcome", OUTCOME),
 }
 
@@ -400,18 +398,18 @@ def _edit(workspace: Workspace, given: Arguments) -> Updated:
 
 
 MOVED = {
-    "source": NAME.about("where it was"),
+    "source": NAME,
     "path": NAME,
-    "followed": NAMES.about("notes whose links follow"),
-    "left": TEXTS.about("why links of other notes do not"),
-    "event": NAME.about("id for undo"),
+    "followed": NAMES,
+    "left": TEXTS,
+    "event": NAME,
 }
 
 
 LINKED = {
     "source": json.record(json.NAMED),
     "target": json.record(json.NAMED),
-    "changed": FLAG.about("false: it was so already"),
+    "changed": FLAG,
 }
 
 
@@ -429,14 +427,14 @@ def _link(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
 UNDONE = {
     "events": json.listed({"event": NAME.of("id"), "kind": NAME, "path": NAME}),
     "paths": NAMES,
-    "kept": TEXTS.about("what was left as it is, and why"),
+    "kept": TEXTS,
 }
 
 
 DELETED = {
     "path": NAME,
-    "unlinked": NAMES.about("notes from which amem's link to it was removed"),
-    "still_linked_from": NAMES.of("dangling").about("notes in which a person's link to it remains"),
+    "unlinked": NAMES,
+    "still_linked_from": NAMES.of("dangling"),
 }
 
 

@@ -1,7 +1,4 @@
-"""Results as JSON: each is described once, as a table of fields.
-
-From the same table come the document that a script or an agent gets, and its JSON schema.
-"""
+"""Results as JSON: each is described once, as a table of fields."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ if TYPE_CHECKING:
     from amem_cli.memory.forecast import Forecast
     from amem_cli.search.suggestions import OpenLink
 
-Schema: TypeAlias = dict[str, Any]
 Source: TypeAlias = "str | Callable[[Any], Any]"
 
 # What a bounded document gives of a text, and of a list of words.
@@ -29,56 +25,44 @@ class Field:
     """A property of a JSON object.
 
     Attributes:
-        schema: JSON schema of the value.
         source: where the value is: an attribute or key, dotted for one of a part, or a function
             of the whole; empty for the name of the property.
         fields: of the object, or of each object of the list, that the value is.
+        is_list: the value is a list of objects.
         longest: characters or items that a bounded document gives; None for all.
+        or_null: an empty text is given as null.
     """
 
-    schema: Schema
     source: Source = ""
     fields: Fields | None = None
+    is_list: bool = False
     longest: int | None = None
+    or_null: bool = False
 
     def of(self, source: Source) -> Field:
         """This field, read from another place."""
         return replace(self, source=source)
 
-    def about(self, description: str) -> Field:
-        """This field with a description for whoever reads the schema."""
-        return replace(self, schema={**self.schema, "description": description})
-
 
 Fields: TypeAlias = Mapping[str, Field]
 
-# Names, unlike other texts, are never cut: a part of a path names nothing.
-NAME = Field({"type": "string"})
-NAME_OR_NULL = Field({"type": ["string", "null"]})
-NAMES = Field({"type": "array", "items": {"type": "string"}})
-TEXT = replace(NAME, longest=BOUNDED_CHARACTERS)
-TEXT_OR_NULL = replace(NAME_OR_NULL, longest=BOUNDED_CHARACTERS)
-TEXTS = replace(NAMES, longest=BOUNDED_WORDS)
-COUNT = Field({"type": "integer", "minimum": 0})
-COUNT_OR_NULL = Field({"type": ["integer", "null"], "minimum": 0})
-SHARE = Field({"type": "number", "minimum": 0, "maximum": 1})
-SHARE_OR_NULL = Field({"type": ["number", "null"], "minimum": 0, "maximum": 1})
-FLAG = Field({"type": "boolean"})
-
-
-def choice(*values: str) -> Field:
-    """One of a few words."""
-    return Field({"type": "string", "enum": [*values]})
+# Given as they are; which name stands in a table is for its readers. Names, unlike other texts,
+# are never cut: a part of a path names nothing.
+NAME = NAMES = COUNT = COUNT_OR_NULL = SHARE = SHARE_OR_NULL = FLAG = Field()
+NAME_OR_NULL = Field(or_null=True)
+TEXT = Field(longest=BOUNDED_CHARACTERS)
+TEXT_OR_NULL = Field(longest=BOUNDED_CHARACTERS, or_null=True)
+TEXTS = Field(longest=BOUNDED_WORDS)
 
 
 def record(fields: Fields, source: Source = "") -> Field:
     """An object."""
-    return Field(schema(fields), source, fields)
+    return Field(source, fields)
 
 
 def listed(fields: Fields, source: Source = "", *, longest: int | None = None) -> Field:
     """A list of objects."""
-    return Field({"type": "array", "items": schema(fields)}, source, fields, longest)
+    return Field(source, fields, True, longest)
 
 
 def within(part: str, fields: Fields) -> dict[str, Field]:
@@ -91,12 +75,6 @@ def within(part: str, fields: Fields) -> dict[str, Field]:
         return field.of(lambda whole: source(_get(whole, part)))
 
     return {name: moved(name, field) for name, field in fields.items()}
-
-
-def schema(fields: Fields) -> Schema:
-    """JSON schema of an object; all of its properties are always there."""
-    properties = {name: field.schema for name, field in fields.items()}
-    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def document(fields: Fields, whole: Any, *, bounded: bool = False) -> dict[str, Any]:
@@ -119,14 +97,14 @@ def _value(name: str, field: Field, whole: Any, bounded: bool) -> Any:
     value = _get(whole, source) if isinstance(source, str) else source(whole)
     longest = field.longest if bounded else None
     if field.fields is not None:
-        if field.schema["type"] == "object":
+        if not field.is_list:
             return document(field.fields, value, bounded=bounded)
         return [document(field.fields, item, bounded=bounded) for item in value[:longest]]
     if isinstance(value, (list, tuple)):
         return [cut(item) for item in value[:longest]] if longest else list(value)
     if isinstance(value, str):
         # Inside, an empty text means a missing one; a script would take it for a value.
-        if not value and "null" in field.schema["type"]:
+        if not value and field.or_null:
             return None
         return cut(value, longest) if longest else value
     return value
@@ -149,25 +127,23 @@ def without(fields: Fields, *names: str) -> dict[str, Field]:
 
 
 NAMED = {
-    "id": NAME_OR_NULL.about("null for a note without one; its path names it then"),
+    "id": NAME_OR_NULL,
     "path": NAME,
     "title": TEXT,
 }
 METADATA = {"keywords": TEXTS, "tags": TEXTS, "context": TEXT}
-_NEWER = {**NAMED, "since": NAME.of(lambda note: note.made[:10]).about("the day it was made")}
+_NEWER = {**NAMED, "since": NAME.of(lambda note: note.made[:10])}
 SUPERSESSION = {
-    "superseded_by": listed(_NEWER, longest=BOUNDED_WORDS).about(
-        "newer notes that replace this one"
-    ),
+    "superseded_by": listed(_NEWER, longest=BOUNDED_WORDS),
     "contradicted_by": listed(_NEWER, longest=BOUNDED_WORDS),
 }
 SUMMARY = {**NAMED, "created": NAME, "modified": NAME, **METADATA}
 LINK = {
     **NAMED,
-    "direction": choice("out", "in").of(lambda link: "out" if link.outgoing else "in"),
+    "direction": NAME.of(lambda link: "out" if link.outgoing else "in"),
     "kind": NAME,
     # The journal has a record of each of the machine's links, so one without is a person's.
-    "by": choice("person", "machine").of(lambda link: link.record.by if link.record else "person"),
+    "by": NAME.of(lambda link: link.record.by if link.record else "person"),
     "relation": NAME_OR_NULL.of(lambda link: link.record and link.record.relation),
     # Nobody measured the strength of a person's link.
     "strength": SHARE_OR_NULL.of(
@@ -183,25 +159,25 @@ _USAGE = {
 
 HIT = {
     **pick(_NOTE, ("id", "path", "title")),
-    "score": SHARE.about("how likely the note is wanted; the same scale in every search"),
-    "close": FLAG.about("false: merely near, probably not what is asked for"),
+    "score": SHARE,
+    "close": FLAG,
     **pick(_NOTE, ("created", "keywords", "tags", "context")),
     "snippet": TEXT,
-    "via": NAME_OR_NULL.about("id or path of the hit whose link brought this one in"),
+    "via": NAME_OR_NULL,
     **SUPERSESSION,
 }
 CITATION = {
     **NAMED,
     "created": NAME,
     "quote": NAME,
-    "line": COUNT.about("where the quotation begins; 0 if unknown"),
-    "via": NAME_OR_NULL.about("id or path of the note whose link brought this one in"),
+    "line": COUNT,
+    "via": NAME_OR_NULL,
     **SUPERSESSION,
 }
 SEARCH = {
     "query": TEXT,
     "mode": NAME,
-    "problem": NAME_OR_NULL.about("says so if nothing is close to the query"),
+    "problem": NAME_OR_NULL,
     "hits": listed(HIT),
 }
 OUTLINE = {**_NOTE, **within("supersession", SUPERSESSION)}
@@ -211,7 +187,7 @@ _WHY = {"relation": NAME, "reason": TEXT, "strength": SHARE}
 SUGGESTED = {
     **_OTHER_END,
     "title": TEXT.of("note.title"),
-    "direction": choice("out", "in"),
+    "direction": NAME,
     **_WHY,
 }
 NOTE = {
@@ -222,12 +198,10 @@ NOTE = {
     "private": FLAG.of("summary.private"),
     "content": NAME.of("note.body"),
     "links": listed(LINK),
-    "suggested": listed(SUGGESTED, lambda view: seen_from(view.summary.path, view.suggested)).about(
-        "links that amem is not sure of, in no file"
-    ),
+    "suggested": listed(SUGGESTED, lambda view: seen_from(view.summary.path, view.suggested)),
     "problem": NAME_OR_NULL.of("summary.refused"),
 }
-MADE_LINKS = listed({"target": NAME, "path": NAME, **_WHY}, "links").about("links that were made")
+MADE_LINKS = listed({"target": NAME, "path": NAME, **_WHY}, "links")
 CHANGED_LINKS = listed(
     {
         "source": NAME,
@@ -250,15 +224,11 @@ OUTCOME = {
     **NAMED,
     **within("metadata", METADATA),
     "links": MADE_LINKS,
-    "suggested": MADE_LINKS.of("suggested").about("links that amem is not sure of, in no file"),
+    "suggested": MADE_LINKS.of("suggested"),
     "changed_links": CHANGED_LINKS,
-    "evolved": listed({"id": NAME_OR_NULL, "path": NAME, "fields": NAMES}).about(
-        "older notes whose metadata changed"
-    ),
-    "proposed": listed(PROPOSED).about(
-        "changes of older notes that are not made: they wait for the user's decision"
-    ),
-    "pending": FLAG.about("saved and searchable, but the memory process is still to come"),
+    "evolved": listed({"id": NAME_OR_NULL, "path": NAME, "fields": NAMES}),
+    "proposed": listed(PROPOSED),
+    "pending": FLAG,
     "problems": TEXTS,
     "model": record(
         {
@@ -270,7 +240,7 @@ OUTCOME = {
                     "prompt_tokens": COUNT,
                     "answer_tokens": COUNT,
                     "reused_tokens": COUNT,
-                    "seconds": Field({"type": "number"}),
+                    "seconds": COUNT,
                 },
             ),
         },
@@ -279,8 +249,8 @@ OUTCOME = {
 }
 _CHANGE = {
     "field": NAME,
-    "before": Field({"type": ["string", "array", "null"]}),
-    "after": Field({"type": ["string", "array"]}),
+    "before": NAME,
+    "after": NAME,
 }
 COMPARED = {
     **within("metadata", METADATA),

@@ -22,7 +22,6 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from amem_cli.mcp.tools import TOOLS
-from amem_cli.workspace.documents import schema
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
 
@@ -82,13 +81,12 @@ class Agent:
         return self.ask("call_tool", tool, arguments, progress_callback=hear)
 
     def ok(self, tool: str, **arguments: Any) -> Any:
-        """The structured result of a call that succeeds, held against what the tool gives."""
+        """The structured result of a call that succeeds."""
         result = self.call(tool, **arguments)
         assert not result.is_error, result.content[0].text
         found = result.structured_content
         assert json.loads(result.content[0].text) == found
         assert list(found) == ["notice", *TOOLS[tool].gives]
-        jsonschema.Draft202012Validator(schema(TOOLS[tool].gives)).validate(found)
         return found
 
     def refused(self, tool: str, **arguments: Any) -> str:
