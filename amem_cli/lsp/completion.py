@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from lsprotocol import types as lsp
 
-from amem_cli.lsp.editor import Document, Editor
+from amem_cli.lsp.editor import Document, Editor, first_lines
 from amem_cli.markdown.links import format_link
-from amem_cli.markdown.outline import TypedLink, TypedTag, typed_link, typed_tag
+from amem_cli.markdown.outline import TypedLink, TypedTag, headings, typed_link, typed_tag
+from amem_cli.notes.note import body_place
 from amem_cli.search.completion import NoteName
 
 _KINDS = {
@@ -32,7 +33,7 @@ def complete(editor: Editor, params: lsp.CompletionParams) -> lsp.CompletionList
 
 
 def _notes(editor: Editor, document: Document, typed: TypedLink) -> lsp.CompletionList:
-    names = editor.help.links(document.text, typed, document.path)
+    names = editor.upkeep.links(document.text, typed, document.path)
     width = len(str(len(names)))
     items = [
         _note_item(document, typed, name, f"{number:0{width}}") for number, name in enumerate(names)
@@ -78,7 +79,7 @@ def _headings(editor: Editor, document: Document, typed: TypedLink) -> lsp.Compl
             return lsp.CompletionList(is_incomplete=False, items=[])
         path = found
     own = editor.document_of(path)
-    outline = editor.help.headings(path, own.text if own is not None else None)
+    outline = [] if own is None else headings(own.text, own.body)
     start = typed.start + len(typed.target) + 1
     items = [
         lsp.CompletionItem(
@@ -103,7 +104,7 @@ def _fragment(heading: str) -> str:
 
 
 def _tags(editor: Editor, document: Document, typed: TypedTag) -> lsp.CompletionList:
-    found = editor.help.tags(typed.text)
+    found = editor.upkeep.tags(typed.text)
     items = [
         lsp.CompletionItem(
             label=tag,
@@ -122,9 +123,10 @@ def _tags(editor: Editor, document: Document, typed: TypedTag) -> lsp.Completion
 def resolve_item(editor: Editor, item: lsp.CompletionItem) -> lsp.CompletionItem:
     """The item with what its note says: the context and the first lines."""
     path = item.data.get("path") if isinstance(item.data, dict) else None
-    known = editor.help.beginning(path) if isinstance(path, str) else None
-    if known is not None:
-        note, beginning = known
+    note = editor.vault.index.notes.summary(path) if isinstance(path, str) else None
+    if note is not None:
+        text = editor.text(note.path)
+        beginning = first_lines(text[body_place(text) :])
         parts = [f"*{note.context}*" if note.context else "", beginning]
         value = "\n\n".join(part for part in parts if part)
         item.documentation = lsp.MarkupContent(lsp.MarkupKind.Markdown, value)

@@ -15,12 +15,14 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from amem_cli.errors import AmemError
 from amem_cli.lsp.positions import Positions
+from amem_cli.notes.names import resolve
 from amem_cli.notes.note import body_place
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
+    from amem_cli.lsp.upkeep import Upkeep
+    from amem_cli.markdown.links import WikiLink
     from amem_cli.workspace.workspace import Workspace
-    from amem_cli.workspace.writing_help import WritingHelp
 
 
 # The kinds and commands of code actions, as editors and their settings name them.
@@ -35,6 +37,8 @@ NEVER = "amem.neverLink"
 ORGANISE = "amem.organise"
 EXTRACT = "amem.extract"
 FIX = "amem.fix"
+
+_FIRST_LINES = 600
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class Editor:
     """One request of an editor: what it has open at this moment, and the vault behind it.
 
     Attributes:
+        upkeep: what the server remembers of the vault.
         opened: texts and their versions by URI.
         encoding: how it counts places in a line.
         can_rename: it renames files when it is asked to.
@@ -82,7 +87,7 @@ class Editor:
     """
 
     vault: Workspace
-    help: WritingHelp
+    upkeep: Upkeep
     opened: Mapping[str, tuple[str, int | None]]
     encoding: str
     can_rename: bool
@@ -97,11 +102,6 @@ class Editor:
         found = (self.document(uri) for uri in self.opened)
         return {each.path: each for each in found if each is not None}
 
-    @property
-    def open_texts(self) -> dict[str, str]:
-        """Texts of the open notes, by path."""
-        return {path: each.text for path, each in self.open_documents.items()}
-
     def document(self, uri: str) -> Document | None:
         """The note at a URI; None if that is no note of the vault, or cannot be read."""
         path = note_path(self.vault.root, uri)
@@ -110,10 +110,24 @@ class Editor:
         text, version = self.opened.get(uri, (None, None))
         if text is None:
             try:
-                text = self.help.text(path)
+                text = self.text(path)
             except AmemError:
                 return None
         return Document(uri, path, text, version, self.encoding)
+
+    def text(self, path: str) -> str:
+        """The text of a note's file, header included; what is not UTF-8 is replaced.
+
+        Raises:
+            NotFoundError, SettingsError: it cannot be read.
+        """
+        return self.vault.vault.read(path).raw.decode("utf-8", "replace")
+
+    def target(self, link: WikiLink, source: str) -> str | None:
+        """The path of the note that a link of the note at `source` leads to, or None."""
+        if not link.target:
+            return source
+        return resolve(link.target, source, self.vault.index.names)
 
     def document_of(self, path: str) -> Document | None:
         """The note at a path of the vault, open or not; None if it cannot be read."""
@@ -131,7 +145,7 @@ class Editor:
     def is_saved(self, document: Document) -> bool:
         """Whether the file holds what the editor shows."""
         try:
-            return self.help.text(document.path) == document.text
+            return self.text(document.path) == document.text
         except AmemError:
             return False
 
@@ -156,3 +170,13 @@ def note_path(root: Path, uri: str) -> str | None:
 def note_uri(root: Path, path: str) -> str:
     """The address of a note."""
     return from_fs_path(str(root / path)) or ""
+
+
+def first_lines(body: str) -> str:
+    """The beginning of a text, in whole lines."""
+    text = body.strip()
+    if len(text) <= _FIRST_LINES:
+        return text
+    cut = text[:_FIRST_LINES]
+    line = cut.rfind("\n")
+    return (cut[:line] if line > _FIRST_LINES // 2 else cut).rstrip() + "\n…"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from amem_cli.lsp.editor import Document, Editor
+from amem_cli.lsp.editor import Document, Editor, first_lines
 from amem_cli.markdown.links import WikiLink, is_attachment, target_span
 from amem_cli.markdown.outline import (
     Heading,
     all_links,
     block_place,
-    folds,
     heading_named,
     headings,
     link_at,
 )
-from amem_cli.workspace.writing_help import NoteCard
+
+if TYPE_CHECKING:
+    from amem_cli.search.read import NoteView
+    from amem_cli.search.search import Hit
 
 _LINKS_SHOWN = 6
 _SYMBOLS = 50
@@ -28,15 +31,20 @@ def hover(editor: Editor, params: lsp.HoverParams) -> lsp.Hover | None:
     document, link, path = _link(editor, params)
     if document is None or link is None or path is None or not link.target:
         return None
-    card = editor.help.card(path, document.path)
-    if card is None:
+    note = editor.vault.index.notes.summary(path)
+    if note is None:
         return None
-    contents = lsp.MarkupContent(lsp.MarkupKind.Markdown, _card_text(card))
+    card = _card(editor.vault.show(note, counts=False), document.path)
+    contents = lsp.MarkupContent(lsp.MarkupKind.Markdown, card)
     return lsp.Hover(contents, document.positions.range(link.start, link.end))
 
 
-def _card_text(card: NoteCard) -> str:
-    note, view = card.view.summary, card.view
+def _card(view: NoteView, source: str) -> str:
+    """What to show of a note at a link to it from the note at `source`."""
+    note = view.summary
+    # The link where it stands before the one of the other note.
+    links = sorted(view.links, key=lambda link: link.outgoing)
+    here = next((link.record for link in links if link.path == source and link.record), None)
     lines = [f"**{_plain(note.title)}** · {note.made[:10]} · {note.path}"]
     newer = [
         f"⚠ {kind} by **{_plain(each.title)}** since {each.made[:10]}"
@@ -49,11 +57,11 @@ def _card_text(card: NoteCard) -> str:
     parts = [*lines, *newer]
     if note.context:
         parts.append(f"*{_plain(note.context)}*")
-    if card.record is not None:
-        why = f": {_plain(card.record.reason)}" if card.record.reason else ""
-        parts.append(f"Linked here as *{card.record.relation}*{why}")
-    if card.beginning:
-        parts += ["---", card.beginning]
+    if here is not None:
+        why = f": {_plain(here.reason)}" if here.reason else ""
+        parts.append(f"Linked here as *{here.relation}*{why}")
+    if beginning := first_lines(view.note.body):
+        parts += ["---", beginning]
     links = [each for each in view.links if each.record is not None][:_LINKS_SHOWN]
     if links:
         parts.append("---")
@@ -83,7 +91,7 @@ def _link(
     link = link_at(document.text, document.at(params.position), document.body)
     if link is None:
         return document, None, None
-    return document, link, editor.help.target(link, document.path)
+    return document, link, editor.target(link, document.path)
 
 
 def definition(editor: Editor, params: lsp.DefinitionParams) -> lsp.Location | None:
@@ -121,17 +129,16 @@ def references(editor: Editor, params: lsp.ReferenceParams) -> list[lsp.Location
     if document is None or (link is not None and path is None):
         return []
     wanted = path or document.path
+    linking = {source for source, _ in editor.vault.index.links.incoming(wanted)}
     found: list[lsp.Location] = []
-    positions = {}
-    for each in editor.help.backlinks(wanted, editor.open_texts):
-        if each.source not in positions:
-            source = Document(
-                editor.uri(each.source), each.source, each.text, None, editor.encoding
-            )
-            positions[each.source] = source
-        source = positions[each.source]
-        where = source.positions.range(each.link.start, each.link.end)
-        found.append(lsp.Location(source.uri, where))
+    for path in sorted(linking | ({*editor.open_documents} - {wanted})):
+        source = editor.document_of(path)
+        if source is None:
+            continue
+        for each in all_links(source.text, source.body):
+            if each.target and editor.target(each, path) == wanted:
+                where = source.positions.range(each.start, each.end)
+                found.append(lsp.Location(source.uri, where))
     return found
 
 
@@ -142,7 +149,7 @@ def document_links(editor: Editor, params: lsp.DocumentLinkParams) -> list[lsp.D
         return []
     found = []
     for link in all_links(document.text, document.body):
-        path = editor.help.target(link, document.path) if link.target else None
+        path = editor.target(link, document.path) if link.target else None
         if path is None:
             continue
         start, end = target_span(document.text, link)
@@ -197,26 +204,22 @@ def workspace_symbols(
             location=lsp.Location(editor.uri(hit.note.path), start),
             container_name=hit.note.context or hit.note.path,
         )
-        for hit in editor.help.search(params.query, _SYMBOLS)
+        for hit in _found(editor, params.query)
     ]
 
 
-def folding_ranges(editor: Editor, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
-    """Front matter, sections and blocks of code."""
-    document = editor.document(params.text_document.uri)
-    if document is None:
-        return []
-    found = []
-    for start, end in folds(document.text, document.body):
-        # Blank lines behind a section stay in sight.
-        stop = start + len(document.text[start:end].rstrip())
-        first, last = (
-            document.positions.position(start).line,
-            document.positions.position(stop).line,
-        )
-        if last > first:
-            found.append(lsp.FoldingRange(start_line=first, end_line=last))
-    return found
+def _found(editor: Editor, query: str) -> list[Hit]:
+    from amem_cli.search.search import search
+
+    encoder = editor.upkeep.encoder
+    return search(
+        editor.vault.index,
+        query,
+        encoder=encoder,
+        mode="keyword" if encoder is None else "hybrid",
+        limit=_SYMBOLS,
+        neighbors=False,
+    )
 
 
 def inlay_hints(editor: Editor, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:

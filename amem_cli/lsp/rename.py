@@ -64,7 +64,7 @@ def _note_at(
     place = document.at(position)
     link = link_at(document.text, place, document.body)
     if link is not None and link.target:
-        path = editor.help.target(link, document.path)
+        path = editor.target(link, document.path)
         note = editor.vault.index.notes.summary(path) if path is not None else None
         return None if note is None else (note, *target_span(document.text, link))
     own = editor.note(document)
@@ -93,10 +93,12 @@ def rename(editor: Editor, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
         hint = "Close the note first, or use `amem mv`."
         raise UsageError("this editor cannot rename files", hint=hint)
 
+    texts = {path: each.text for path, each in editor.open_documents.items()}
+
     def apply(texts: Mapping[str, str], names: tuple[str, str] | None) -> bool:
         return _apply(editor, texts, names)
 
-    opened = OpenInEditor(editor.open_texts, apply)
+    opened = OpenInEditor(texts, apply)
     moved = editor.vault.move(note, params.new_name, editor=opened)
     for line in moved.left:
         editor.tell(line)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import inspect
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NoAnswer
 from importlib import import_module
 from importlib.metadata import version
@@ -19,7 +18,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, LanguageServerProtocol
 
-from amem_cli.errors import AmemError, UsageError
+from amem_cli.errors import AmemError
 from amem_cli.lsp.editor import ACCEPT, ACTION_KINDS, EXTRACT, FIX, NEVER, ORGANISE, Editor
 from amem_cli.system.wire import Wire
 from amem_cli.workspace.connection import Stopped
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from amem_cli.lsp.upkeep import Upkeep
     from amem_cli.workspace.workspace import Workspace
-    from amem_cli.workspace.writing_help import WritingHelp
 
 THREADS = 4
 # An editor may ask a person before it makes a change; other writers wait so long in a rename.
@@ -53,7 +51,6 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     lsp.TEXT_DOCUMENT_REFERENCES: ("reading.references", None),
     lsp.TEXT_DOCUMENT_DOCUMENT_LINK: ("reading.document_links", lsp.DocumentLinkOptions()),
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("reading.document_symbols", None),
-    lsp.TEXT_DOCUMENT_FOLDING_RANGE: ("reading.folding_ranges", None),
     lsp.WORKSPACE_SYMBOL: ("reading.workspace_symbols", None),
     lsp.TEXT_DOCUMENT_CODE_ACTION: (
         "actions.code_actions",
@@ -104,20 +101,14 @@ class EditorServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._protocol = self._new_protocol()
         self._shows_hints = False
-        self._checks: dict[str, asyncio.TimerHandle] = {}
-
-    # Both are made behind the greeting, for which the editor waits.
-    @functools.cached_property
-    def _help(self) -> WritingHelp:
-        from amem_cli.workspace.writing_help import WritingHelp
-
-        return WritingHelp(self._vault)
+        self._checks: dict[str, asyncio.Task[None]] = {}
 
     @functools.cached_property
     def _upkeep(self) -> Upkeep:
+        # Loaded behind the greeting, for which the editor waits.
         from amem_cli.lsp.upkeep import Upkeep
 
-        return Upkeep(self._vault, self._help, self._log, self._vault_changed)
+        return Upkeep(self._vault, self._log, self._vault_changed)
 
     def serve(self, wire: Wire) -> None:
         """Serve the editor until it closes its end."""
@@ -165,19 +156,10 @@ class EditorServer:
         return answer
 
     def _running(self, handler: str) -> Callable[..., Any]:
-        def run(editor: Editor, arguments: tuple[object, ...]) -> None:
-            function = _loaded(handler)
-            try:
-                # The editor may send anything.
-                bound = inspect.signature(function).bind(editor, *arguments)
-            except TypeError as error:
-                raise UsageError(f"{handler}: {error}") from None
-            function(*bound.args)
-
         # pygls gives itself to a parameter of this name.
         async def command(ls: LanguageServer, *arguments: object) -> None:
             editor = self._editor()
-            await self._done(lambda: run(editor, arguments))
+            await self._done(lambda: _loaded(handler)(editor, *arguments))
 
         return command
 
@@ -203,7 +185,7 @@ class EditorServer:
         opened = {uri: (each.source, each.version) for uri, each in self._documents.items()}
         return Editor(
             vault=self._vault,
-            help=self._help,
+            upkeep=self._upkeep,
             opened=opened,
             encoding=str(
                 getattr(workspace.position_encoding, "value", workspace.position_encoding)
@@ -291,36 +273,25 @@ class EditorServer:
         """Check an open note once it is quiet; called in the thread of the protocol."""
         if check := self._checks.pop(uri, None):
             check.cancel()
-        loop = asyncio.get_running_loop()
-        self._checks[uri] = loop.call_later(delay, self._begin_check, uri)
+        self._checks[uri] = asyncio.create_task(self._checked(uri, delay))
 
-    def _begin_check(self, uri: str) -> None:
-        del self._checks[uri]
+    async def _checked(self, uri: str, delay: float) -> None:
+        await asyncio.sleep(delay)
         editor = self._editor()
         # Before the folder was read, every link to a new note would seem broken.
         if uri not in editor.opened or not self._upkeep.has_begun:
             return
-        checking = self._threads.submit(
-            self._result, lambda: _loaded("actions.diagnostics")(editor, uri)
-        )
-
-        def send(done: Future[lsp.PublishDiagnosticsParams | None]) -> None:
-            if done.cancelled():
-                return
-            error = done.exception()
-            if isinstance(error, AmemError):
-                self._log(f"{error.message}. {error.hint}".strip())
-            elif error is not None:
-                raise error
-            elif (found := done.result()) is not None:
-                self._in_loop(lambda: self._publish_if_current(found))
-
-        checking.add_done_callback(send)
-
-    def _publish_if_current(self, found: lsp.PublishDiagnosticsParams) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(
+                self._threads, self._result, lambda: _loaded("actions.diagnostics")(editor, uri)
+            )
+        except AmemError as error:
+            self._log(f"{error.message}. {error.hint}".strip())
+            return
         # What was typed meanwhile is checked by itself.
-        document = self._documents.get(found.uri)
-        if document is not None and document.version == found.version:
+        document = self._documents.get(uri)
+        if found is not None and document is not None and document.version == found.version:
             self._publish(found)
 
     def _publish(self, found: lsp.PublishDiagnosticsParams) -> None:

@@ -1,27 +1,47 @@
-"""Keeps what the server knows in step with the folder, in a thread beside the answers."""
+"""What the server remembers of the vault from one key to the next, kept in step with the folder."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError
+from amem_cli.markdown.outline import TypedLink, paragraph_at
+from amem_cli.notes.note import body_place
+from amem_cli.search.completion import NameList, NoteName, matching_tags
+from amem_cli.search.search import supersessions
 
 if TYPE_CHECKING:
+    from amem_cli.models.ports import Encoder
     from amem_cli.workspace.workspace import Workspace
-    from amem_cli.workspace.writing_help import WritingHelp
 
 # While somebody types, the folder is read at most so often, and so small a part of the time.
 _REST_SECONDS = 2.0
 _REST_SHARE = 20
 # An editor is not kept waiting for a large folder longer than this.
 _FIRST_SECONDS = 0.25
+_OFFERED = 30
+# Notes whose meaning is compared with the paragraph; those further away are all alike.
+_NEAR = 200
+_SHORTEST_PARAGRAPH = 12
+# With fewer names that match, notes are offered whose meaning matches what was typed.
+_FEW_NAMES = 8
+_SHORTEST_QUERY = 4
+# What the paragraph counts beside the meaning of what was typed.
+_PARAGRAPH_SHARE = 0.3
+_REMEMBERED = 64
+# Embedding more notes than these is left to `amem index` and the watcher.
+_MOST_TO_EMBED = 2_000
 
 
 class Upkeep:
-    """Reads the folder when it is asked to, and tells when that changed something.
+    """Names, tags and distances of notes, for any number of threads.
+
+    One thread reads the folder when it is asked to, another loads the encoder; until that is there,
+    words and names alone decide.
 
     Args:
         log: receives what went wrong, a line each.
@@ -29,28 +49,24 @@ class Upkeep:
     """
 
     def __init__(
-        self,
-        vault: Workspace,
-        help: WritingHelp,
-        log: Callable[[str], None],
-        changed: Callable[[], None],
+        self, vault: Workspace, log: Callable[[str], None], changed: Callable[[], None]
     ) -> None:
-        self._vault, self._help, self._log, self._changed = vault, help, log, changed
-        self._wanted = threading.Condition()
-        self._at_once = self._some_time = self._is_ending = False
-        self._rested = 0.0
-        self._has_begun = threading.Event()
+        self._vault, self._log, self._changed = vault, log, changed
+        self._wanted, self._at_once = threading.Event(), threading.Event()
+        self._is_ending = False
+        self._has_begun, self._has_encoder = threading.Event(), threading.Event()
         self._last_problem = ""
-        self._threads = [
-            threading.Thread(target=each, name=f"amem-lsp-{name}", daemon=True)
-            for name, each in (("folder", self._run), ("encoder", self._load_encoder))
-        ]
+        self._lock = threading.Lock()
+        self._version: object = None
+        self._names: NameList | None = None
+        self._tags: Mapping[str, int] = {}
+        self._near: dict[str, Mapping[str, float]] = {}
 
     def start(self) -> None:
         """Read the folder for the first time, and load the encoder."""
-        self._at_once = True
-        for thread in self._threads:
-            thread.start()
+        self._wanted.set()
+        for name, work in (("folder", self._keep_in_step), ("encoder", self._load_encoder)):
+            threading.Thread(target=work, name=f"amem-lsp-{name}", daemon=True).start()
 
     @property
     def has_begun(self) -> bool:
@@ -63,56 +79,52 @@ class Upkeep:
 
     def soon(self, *, at_once: bool = False) -> None:
         """Read the folder again: `at_once`, or when it has rested."""
-        with self._wanted:
-            self._at_once |= at_once
-            self._some_time = True
-            self._wanted.notify()
+        if at_once:
+            self._at_once.set()
+        self._wanted.set()
 
     def end(self) -> None:
         """Do nothing more."""
-        with self._wanted:
-            self._is_ending = True
-            self._wanted.notify()
+        self._is_ending = True
+        self.soon(at_once=True)
 
-    def _run(self) -> None:
-        while self._next():
-            began = time.monotonic()
+    def _keep_in_step(self) -> None:
+        while self._wanted.wait() and not self._is_ending:
+            self._wanted.clear()
+            self._at_once.clear()
+            began, is_changed = time.monotonic(), False
             try:
                 with self._vault.call(in_step=False):
-                    is_changed = self._help.catch_up()
+                    is_changed = self._catch_up()
                 self._last_problem = ""
             except AmemError as error:
-                is_changed = False
                 self._tell(error)
-            took = time.monotonic() - began
-            self._rested = time.monotonic() + max(_REST_SECONDS, _REST_SHARE * took)
             self._has_begun.set()
             if is_changed and not self._is_ending:
                 self._changed()
+            took = time.monotonic() - began
+            self._at_once.wait(max(_REST_SECONDS, _REST_SHARE * took))
 
-    def _next(self) -> bool:
-        """Wait until the folder is to be read; False at the end."""
-        with self._wanted:
-            while not (self._is_ending or self._at_once):
-                if not self._some_time:
-                    self._wanted.wait()
-                    continue
-                left = self._rested - time.monotonic()
-                if left <= 0:
-                    break
-                self._wanted.wait(left)
-            self._at_once = self._some_time = False
-            return not self._is_ending
+    def _catch_up(self) -> bool:
+        """Take in what changed in the vault since the last time; True if there was anything."""
+        self._vault.synchronise()
+        if self._has_encoder.is_set():
+            encoder = self._vault.encoder
+            count = self._vault.index.vectors.count_to_embed(encoder.model_id)
+            if 0 < count <= _MOST_TO_EMBED:
+                self._vault.embed_missing()
+        return self._renew()
 
     def _load_encoder(self) -> None:
         # Loading takes the processor from the first answers.
         self._has_begun.wait()
         try:
             with self._vault.call(in_step=False):
-                self._help.load_encoder()
+                self._vault.encoder.encode(["a first text"], query=True)
         except AmemError as error:
             self._tell(error)
         else:
+            self._has_encoder.set()
             # Vectors of what was written since the last time can be made now.
             self.soon(at_once=True)
 
@@ -121,3 +133,86 @@ class Upkeep:
         if error.message != self._last_problem:
             self._last_problem = error.message
             self._log(f"{error.message}. {error.hint}".strip())
+
+    def _renew(self) -> bool:
+        version = self._index_version()
+        if version == self._version:
+            return False
+        index = self._vault.index
+        newer = {path: each.newer for path, each in supersessions(index).items()}
+        names, tags = NameList(index.notes.summaries(), newer), index.notes.tag_counts()
+        with self._lock:
+            self._version, self._names, self._tags = version, names, tags
+            self._near.clear()
+        return True
+
+    def _index_version(self) -> object:
+        """Differs if the index may have changed."""
+        found = []
+        for ending in ("", "-wal"):
+            try:
+                status = os.stat(f"{self._vault.index_file}{ending}")  # noqa: PTH116
+                found.append((status.st_mtime_ns, status.st_size))
+            except OSError:
+                found.append((0, 0))
+        return tuple(found)
+
+    def _all_names(self) -> NameList:
+        if self._names is None:
+            self._renew()
+        assert self._names is not None
+        return self._names
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The encoder once it is loaded, and if the index has no vectors of another one."""
+        if not self._has_encoder.is_set():
+            return None
+        encoder = self._vault.encoder
+        fits = self._vault.index.vectors.encoder() in (None, encoder.model_id)
+        return encoder if fits else None
+
+    def links(self, text: str, typed: TypedLink, path: str = "") -> list[NoteName]:
+        """Notes that a link may be meant for, the likeliest first: by name, then by meaning.
+
+        Args:
+            text: of the note at `path`, as it is in the editor.
+        """
+        names = self._all_names()
+        paragraph = paragraph_at(text, typed.start, typed.end, body_place(text))
+        near = self._nearness(paragraph) if len(paragraph) >= _SHORTEST_PARAGRAPH else {}
+        found = names.matching(typed.target, near, _OFFERED, besides=path)
+        if len(found) < _FEW_NAMES and len(typed.target.strip()) >= _SHORTEST_QUERY:
+            # What was typed says it, the paragraph says in which sense.
+            meant = {
+                note: nearness + _PARAGRAPH_SHARE * near.get(note, 0.0)
+                for note, nearness in self._nearness(typed.target.strip()).items()
+            }
+            known = {path, *(each.path for each in found)}
+            found += names.by_meaning(meant, _FEW_NAMES, besides=known)
+        return found
+
+    def _nearness(self, paragraph: str) -> Mapping[str, float]:
+        """How near the notes' meaning is to a paragraph, by path; empty without an encoder."""
+        with self._lock:
+            known = self._near.get(paragraph)
+        if known is not None:
+            return known
+        try:
+            encoder = self.encoder
+            if encoder is None:
+                return {}
+            vector = encoder.encode([paragraph], query=True)[0]
+            near = self._vault.index.vectors.scores(vector, _NEAR)
+        except AmemError:
+            return {}
+        with self._lock:
+            while len(self._near) >= _REMEMBERED:
+                del self._near[next(iter(self._near))]
+            self._near[paragraph] = near
+        return near
+
+    def tags(self, typed: str) -> list[tuple[str, int]]:
+        """The vault's tags for what was typed, with the number of their notes."""
+        self._all_names()
+        return matching_tags(self._tags, typed, _OFFERED)

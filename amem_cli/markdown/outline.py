@@ -4,7 +4,7 @@ typing at a place: a link, a tag, and the paragraph around it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from amem_cli.markdown.links import WikiLink, find_links, is_tag_character
@@ -78,18 +78,6 @@ def block_place(text: str, name: str) -> int | None:
     """Where the block with this name (`^name` at the end of a line) begins its line, or None."""
     match = re.search(rf"(?m)(?:^|[ \t])\^{re.escape(name)}[ \t]*\r?$", text)
     return None if match is None else text.rfind("\n", 0, match.start() + 1) + 1
-
-
-def folds(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Stretches that an editor can fold: front matter, sections, blocks of code."""
-    if start:
-        yield 0, start
-    for heading in headings(text, start):
-        yield heading.start, heading.section_end
-    body = text[start:]
-    for region in find_regions(body):
-        if region.kind == "fence":
-            yield start + region.start, start + region.end
 
 
 def _key(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What an editor shows of notes: hover, definition, references, symbols, folds, hints."""
+"""What an editor shows of notes: hover, definition, references, symbols, hints."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_references_are_the_links_of_other_notes_unsaved_ones_too(
         ]
 
 
-def test_links_outline_and_folds_of_a_note(amem: Program, vault: Path) -> None:
+def test_links_and_outline_of_a_note(amem: Program, vault: Path) -> None:
     write_note(vault, "Whale.md", "A whale.\n")
     text = "---\nup: '[[Whale]]'\n---\n# One\n\n[[Whale|w]] [x](Whale.md) [[No]]\n\n"
     text += "## Two\n\ntext\n\n```\n# no\n```\n\n# Three\n"
@@ -115,13 +115,6 @@ def test_links_outline_and_folds_of_a_note(amem: Program, vault: Path) -> None:
         assert [(each.name, [inner.name for inner in each.children]) for each in symbols] == [
             ("One", ["Two"]),
             ("Three", []),
-        ]
-        folds = editor.ask("text_document_folding_range", lsp.FoldingRangeParams(identity))
-        assert [(each.start_line, each.end_line) for each in folds] == [
-            (0, 2),
-            (3, 13),
-            (7, 13),
-            (11, 13),
         ]
 
 
