@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,47 +47,25 @@ _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 _UNSAFE_IN_CSS = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the files show, by paths of notes.
-
-    Attributes:
-        linked: notes that amem linked lately.
-        waiting: notes that wait for amem, or for a decision.
-        orphans: notes without links.
-        superseded: notes that another one supersedes or contradicts, with the texts by which links
-            name them.
-        clusters: groups of closely linked notes by name, largest first.
-        links: the name of the property that holds amem's links.
-    """
-
-    linked: Sequence[str] = ()
-    waiting: Sequence[str] = ()
-    orphans: Sequence[str] = ()
-    superseded: Mapping[str, Collection[str]] = field(default_factory=dict)
-    clusters: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    links: str = "links"
-
-
-def shown_in_obsidian(ports: VaultPorts) -> Shown:
-    """What Obsidian cannot see in the notes themselves."""
-    index, network = ports.index, vault_graph(ports.index)
+def _views(ports: VaultPorts, superseded: Iterable[str]) -> dict[str, list[str]]:
+    """Paths of the notes of each view of the Base."""
+    index = ports.index
     waiting = [note.path for note in index.queue.pending()]
     for link in suggestions(index):
         waiting += [link.source.path, link.target.path]
     waiting += [item.path for item in review_items(ports)]
-    superseded = {}
-    for path in sorted(supersessions(index)):
-        if note := index.notes.summary(path):
-            superseded[path] = _names(index, note)
-    return Shown(
-        linked=_lately_linked(index),
-        waiting=list(dict.fromkeys(waiting)),
-        orphans=network.orphans(),
-        superseded=superseded,
-        clusters={cluster.name: cluster.paths for cluster in clusters(network)},
-        links=ports.names.links,
-    )
+    return {
+        "Lately linked by amem": _lately_linked(index),
+        "Waiting": list(dict.fromkeys(waiting)),
+        "Orphans": vault_graph(index).orphans(),
+        "Superseded": list(superseded),
+    }
+
+
+def _superseded(index: MemoryIndex) -> dict[str, list[str]]:
+    """Notes that another one supersedes or contradicts, with the texts by which links name them."""
+    found = {path: index.notes.summary(path) for path in sorted(supersessions(index))}
+    return {path: _names(index, note) for path, note in found.items() if note}
 
 
 def _names(index: MemoryIndex, note: NoteSummary) -> list[str]:
@@ -111,16 +89,10 @@ def _lately_linked(index: MemoryIndex) -> list[str]:
     return list(linked)[:_LATELY]
 
 
-def _base_text(shown: Shown) -> str:
+def _base_text(views: Mapping[str, Sequence[str]]) -> str:
     """A Base with a view for each kind of note."""
     import yaml
 
-    views = {
-        "Lately linked by amem": shown.linked,
-        "Waiting": shown.waiting,
-        "Orphans": shown.orphans,
-        "Superseded": list(shown.superseded),
-    }
     document = {
         "properties": {
             "file.name": {"displayName": "Note"},
@@ -148,17 +120,17 @@ def _texts(paths: Iterable[str]) -> str:
     return json.dumps(list(paths), ensure_ascii=False)
 
 
-def _snippet_text(shown: Shown) -> str:
+def _snippet_text(superseded: Mapping[str, Collection[str]], links_property: str) -> str:
     """CSS that greys out superseded notes and links to them, and sets amem's property apart."""
-    key = _quoted(shown.links)
+    key = _quoted(links_property)
     rules = [
         f"/* {_MARK} */",
         "/* Links that amem keeps, beside those that you write in the text. */",
         f".metadata-property[data-property-key={key}] .multi-select-pill {{\n"
         "  border: 1px dashed var(--text-faint);\n}",
     ]
-    files = [f".nav-file-title[data-path={_quoted(path)}]" for path in shown.superseded]
-    names = dict.fromkeys(name for each in shown.superseded.values() for name in each)
+    files = [f".nav-file-title[data-path={_quoted(path)}]" for path in superseded]
+    names = dict.fromkeys(name for each in superseded.values() for name in each)
     links = [
         selector
         for name in names
@@ -181,12 +153,12 @@ def _quoted(text: str) -> str:
     return '"' + _UNSAFE_IN_CSS.sub(lambda found: f"\\{ord(found[0]):x} ", text) + '"'
 
 
-def _graph_groups(shown: Shown) -> list[dict[str, Any]]:
+def _graph_groups(index: MemoryIndex) -> list[dict[str, Any]]:
     """A group of Obsidian's graph for each cluster, in the colours of amem's own drawings."""
     colours: list[str] = table("pictures.toml")["clusters"]
     return [
-        {"query": _query(paths), "color": {"a": 1, "rgb": int(colour.removeprefix("#"), 16)}}
-        for paths, colour in zip(shown.clusters.values(), colours, strict=False)
+        {"query": _query(each.paths), "color": {"a": 1, "rgb": int(colour.removeprefix("#"), 16)}}
+        for each, colour in zip(clusters(vault_graph(index)), colours, strict=False)
     ]
 
 
@@ -204,11 +176,11 @@ class Written:
     removed: tuple[str, ...] = ()
 
 
-def show_in_obsidian(root: Path, shown: Shown | None) -> Written:
-    """Write what is shown into the files of a vault's Obsidian; what is as wanted is left.
+def show_in_obsidian(root: Path, ports: VaultPorts | None) -> Written:
+    """Write what amem knows into the files of a vault's Obsidian; what is as wanted is left.
 
     Args:
-        shown: None removes all that this function wrote, and nothing else.
+        ports: None removes all that this function wrote, and nothing else.
 
     Raises:
         SettingsError: Obsidian has no settings here, a file is not amem's or not readable, or it
@@ -217,8 +189,12 @@ def show_in_obsidian(root: Path, shown: Shown | None) -> Written:
     if not (root / FOLDER).is_dir():
         hint = "Open the folder in Obsidian once: it makes its settings."
         raise SettingsError(f"Obsidian has no settings in {root}", hint=hint)
-    groups = [] if shown is None else _graph_groups(shown)
-    snippets = [] if shown is None else [SNIPPET]
+    base, snippet, groups, snippets = "", "", list[Any](), list[str]()
+    if ports is not None:
+        superseded = _superseded(ports.index)
+        base = _base_text(_views(ports, superseded))
+        snippet, snippets = _snippet_text(superseded, ports.names.links), [SNIPPET]
+        groups = _graph_groups(ports.index)
 
     def color_groups(present: list[Any]) -> list[Any]:
         return [*(each for each in present if not _is_own_group(each)), *groups]
@@ -229,8 +205,8 @@ def show_in_obsidian(root: Path, shown: Shown | None) -> Written:
     # What is in each file, and what has to be; empty for no file.
     changes: dict[str, tuple[bytes, bytes]] = {}
     for path, new in (
-        (BASE, "" if shown is None else _base_text(shown)),
-        (f"{FOLDER}/snippets/{SNIPPET}.css", "" if shown is None else _snippet_text(shown)),
+        (BASE, base),
+        (f"{FOLDER}/snippets/{SNIPPET}.css", snippet),
     ):
         old = _read(root, path)
         if old and _MARK.encode() not in old.partition(b"\n")[0]:

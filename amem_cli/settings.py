@@ -88,9 +88,7 @@ class Settings:
     llm_currency: str = "$"
     evolution_mode: str = _one_of("auto", "review", "off")
     evolution_settle_seconds: float = _within(0, 86_400, usual=60.0)
-    evolution_links: str = field(
-        default="usual", metadata={"choices": ("careful", "usual", "eager")}
-    )
+    evolution_links: str = _one_of("usual", "careful", "eager")
     evolution_max_links: int = _within(0, 20, usual=5)
     evolution_candidates: int = _within(1, 30, usual=14)
     evolution_device: str = "first"
@@ -144,7 +142,7 @@ def parse_setting(key: str, text: str) -> Any:
         NotFoundError: there is no such setting.
         SettingsError: the value does not fit.
     """
-    kind = type(_field(key).default)
+    kind = type(setting(key).default)
     try:
         value: Any = kind(text) if kind in (int, float, str) else _names(text)
     except ValueError:
@@ -167,7 +165,7 @@ def checked_value(key: str, value: Any, *, place: str = "") -> Any:
         NotFoundError: there is no such setting.
         SettingsError: the value does not fit.
     """
-    item = _field(key)
+    item = setting(key)
     kind = type(item.default)
     where = f" in {place}" if place else ""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -192,27 +190,18 @@ def checked_value(key: str, value: Any, *, place: str = "") -> Any:
     return value
 
 
-def field_of(key: str) -> str:
-    """The field of `Settings` that a dotted key stands for.
-
-    Raises:
-        NotFoundError: there is no such setting; the hint names the nearest one.
-    """
-    return _field(key).name
-
-
 def choices(key: str) -> tuple[str, ...]:
     """The values that a setting can have; empty for any, and for a key that is no setting."""
     item = _settings().get(key)
     return item.metadata.get("choices", ()) if item else ()
 
 
-def is_users_own(key: str) -> bool:
-    """Whether a vault's own settings can only give the setting its default."""
-    return bool(_field(key).metadata.get("users_own"))
+def setting(key: str) -> Field[Any]:
+    """Name, default and checks of a setting.
 
-
-def _field(key: str) -> Field[Any]:
+    Raises:
+        NotFoundError: there is no such setting; the hint names the nearest one.
+    """
     if key not in _settings():
         from difflib import get_close_matches
 
@@ -267,8 +256,8 @@ def load_settings(
             if layer == "environment":
                 value_of = partial(parse_setting, key, given)
             value = tried(layer, key, value_of)
-            is_left = layer == "vault" and key in names and is_users_own(key)
-            if value is not None and not (is_left and value != _field(key).default):
+            is_left = layer == "vault" and key in names and setting(key).metadata.get("users_own")
+            if value is not None and not (is_left and value != setting(key).default):
                 known[key] = value
         settings = replace(settings, **{names[key]: value for key, value in known.items()})
         origin.update(dict.fromkeys(known, layer))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,38 +17,6 @@ def memory(tmp_path: Path) -> Iterator[AgenticMemorySystem]:
         vault=tmp_path / "vault", model_name="all-MiniLM-L6-v2", llm_backend="none"
     ) as system:
         yield system
-
-
-def test_metadata_is_written_where_none_is_given(memory: AgenticMemorySystem) -> None:
-    note = memory.read(memory.add_note("Deep learning neural networks recognise images of cats."))
-    assert note is not None
-    assert note.content == "Deep learning neural networks recognise images of cats."
-    assert note.keywords
-    assert note.context != "General"
-
-
-def test_given_metadata_is_kept_and_the_rest_is_written(memory: AgenticMemorySystem) -> None:
-    partial = memory.read(
-        memory.add_note("Neural networks learn features from pixels.", keywords=["neural networks"])
-    )
-    assert partial is not None
-    assert partial.keywords == ["neural networks"]
-    manual = memory.read(
-        memory.add_note(
-            content="Machine learning project notes",
-            keywords=["ml", "project"],
-            tags=["work"],
-            context="Software",
-            timestamp="202503021500",
-        )
-    )
-    assert manual is not None
-    assert (manual.keywords, manual.tags, manual.context) == (
-        ["ml", "project"],
-        ["work"],
-        "Software",
-    )
-    assert manual.timestamp == "202503021500"
 
 
 def test_search_finds_with_metadata_and_agentic_search_brings_neighbours(
@@ -120,18 +86,6 @@ def test_a_note_that_supersedes_another_evolves_it(memory: AgenticMemorySystem) 
     assert [hit["id"] for hit in both[:2]] == [best["id"], old]
 
 
-def test_another_process_finds_everything(memory: AgenticMemorySystem, tmp_path: Path) -> None:
-    note_id = memory.add_note("Persistent memories survive the process.")
-    code = (
-        "import sys; from amem_cli import AgenticMemorySystem as S\n"
-        "s = S(vault=sys.argv[1], llm_backend='none')\n"
-        "print(s.search('survive', k=1)[0]['id'])"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "vault")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == note_id
-
-
 def test_a_text_that_is_there_is_added_again_and_the_log_names_it(
     memory: AgenticMemorySystem, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -154,13 +108,6 @@ def test_a_copy_with_the_id_of_its_original_is_a_memory_of_its_own(
     assert len(contents) == len(memory.memories) == 3
     assert {"notes/Walrus.md", "notes/Walrus (conflict).md"} < set(contents)
     assert "Seals watch" in memory.find_related_memories_raw("seals watch")
-
-
-def test_what_is_no_text_names_no_memory(memory: AgenticMemorySystem) -> None:
-    assert 5 not in memory.memories  # type: ignore[comparison-overlap]
-    assert memory.memories.get("nothing") is None
-    with pytest.raises(TypeError, match="keywords must be a list of texts"):
-        memory.add_note("One.", keywords=[1, 2])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("memory_id", ["notes/Walrus.md", "a/b", "a\nb", " a"])

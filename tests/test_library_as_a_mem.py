@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import warnings
 from collections.abc import Iterator
@@ -194,6 +193,7 @@ def test_everything_that_a_memory_of_a_mem_holds_can_be_given(memory: AgenticMem
     note = memory.read(note_id)
     assert note is not None
     assert note.tags == ["test", "complex"]
+    assert (note.keywords, note.context) == (["test", "keywords"], "Complex context")
     assert note.links == ["link1", "link2"]
     assert note.category == "Test category"
     (hit,) = memory.search_agentic("Complex content", k=1)
@@ -289,14 +289,3 @@ def test_an_empty_memory_and_no_places_give_no_hits(memory: AgenticMemorySystem)
     assert memory.search("anything") == memory.search_agentic("anything") == []
     memory.add_note("Walrus colonies rest on ice.")
     assert memory.search("walrus", k=0) == []
-
-
-def test_a_hit_holds_the_whole_text_as_it_is(memory: AgenticMemorySystem) -> None:
-    text = "# Bread\n\n" + "\n\n".join(f"Step {n}: fold the dough *once* more." for n in range(90))
-    memory.add_note(text)
-    assert memory.search("bread", k=1)[0]["content"] == text
-
-
-def test_what_was_found_can_be_written_as_json(memory: AgenticMemorySystem) -> None:
-    memory.add_note("Walrus colonies rest on ice.")
-    assert json.loads(json.dumps(memory.search_agentic("walrus")))[0]["is_neighbor"] is False

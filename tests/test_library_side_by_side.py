@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import subprocess
@@ -11,7 +10,6 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -20,7 +18,6 @@ import pytest
 from amem_cli import AgenticMemorySystem, AmemError
 from amem_cli.index.sync import check_index, embed_missing, synchronise
 from amem_cli.workspace.workspace import Workspace
-from tests.fakes.chat_server import ChatServer
 from tests.fakes.tiny_gguf import write_tiny_gguf
 from tests.index_dump import canonical_dump
 
@@ -137,48 +134,8 @@ def test_four_processes_lose_no_note_and_no_change(tmp_path: Path) -> None:
     assert_whole(tmp_path / "v")
 
 
-def test_calls_run_under_asyncio_through_threads(tmp_path: Path) -> None:
-    async def agent(memory: AgenticMemorySystem) -> list[str]:
-        texts = [f"Observation {n} of the tide." for n in range(6)]
-        ids = await asyncio.gather(*(asyncio.to_thread(memory.add_note, text) for text in texts))
-        hits = await asyncio.to_thread(memory.search, "tide", 6)
-        assert {hit["id"] for hit in hits} == set(ids)
-        return ids
-
-    with AgenticMemorySystem(vault=tmp_path / "v", llm_backend="none") as memory:
-        assert len(set(asyncio.run(agent(memory)))) == 6
-
-
-def test_a_search_does_not_wait_for_a_note_that_is_thought_about(tmp_path: Path) -> None:
-    with ChatServer() as server:
-        asked, answer = threading.Event(), threading.Event()
-
-        def slow(body: object) -> str:
-            asked.set()
-            answer.wait(120)
-            return "{}"
-
-        server.content = slow
-        with (
-            AgenticMemorySystem(
-                vault=tmp_path / "v", llm_backend="openai", llm_model="m", base_url=server.url
-            ) as memory,
-            ThreadPoolExecutor() as pool,
-        ):
-            adding = pool.submit(memory.add_note, "Herons stand still in shallow water.")
-            assert asked.wait(120)
-            assert memory.search("herons", k=1)[0]["content"].startswith("Herons")
-            assert not adding.done()
-            answer.set()
-            assert adding.result(60)
-
-
 CALLS: list[Callable[[AgenticMemorySystem], object]] = [
     lambda memory: memory.add_note("text"),
-    lambda memory: memory.read("x"),
-    lambda memory: memory.search("x"),
-    lambda memory: memory.update("x", content="y"),
-    lambda memory: memory.delete("x"),
     lambda memory: list(memory.memories),
 ]
 

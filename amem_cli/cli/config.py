@@ -67,12 +67,12 @@ def get(context: typer.Context, key: KeyArgument) -> None:
 
         amem config get evolution.mode
     """
-    from amem_cli.settings import Settings, field_of
+    from amem_cli.settings import setting
 
     session = session_of(context)
-    default = _as_json(getattr(Settings(), field_of(key)))
+    default = _as_json(setting(key).default)
     with session.workspace(sync=False) as workspace:
-        value = _as_json(getattr(workspace.settings, field_of(key)))
+        value = _as_json(getattr(workspace.settings, setting(key).name))
         origin = workspace.models.origin[key]
     document = {"key": key, "value": value, "default": default, "from": origin}
     session.output.result(document, _as_text(value))
@@ -95,14 +95,14 @@ def set_value(
         amem config set default_vault ~/notes --user
     """
     from amem_cli.errors import SettingsError
-    from amem_cli.settings import Settings, field_of, is_users_own, parse_setting
+    from amem_cli.settings import parse_setting, setting
 
     session = session_of(context)
     new = parse_setting(key, value)
     # A vault's settings travel with the vault, and a key would travel with them.
     if "key" in key.rsplit(".", 1)[-1].split("_"):
         raise SettingsError("keys do not belong in settings", hint="Put it in AMEM_API_KEY.")
-    if not user and is_users_own(key) and new != getattr(Settings(), field_of(key)):
+    if not user and setting(key).metadata.get("users_own") and new != setting(key).default:
         raise SettingsError(
             f"{key} is for you to decide, not for a vault",
             hint=f"For all your vaults: amem config set {key} {value} --user",
@@ -123,10 +123,10 @@ def unset(context: typer.Context, key: KeyArgument, user: UserOption = False) ->
         amem config unset evolution.mode
         amem config unset default_vault --user
     """
-    from amem_cli.settings import field_of, load_settings, user_settings_file
+    from amem_cli.settings import load_settings, setting, user_settings_file
 
     session = session_of(context)
-    name = field_of(key)
+    name = setting(key).name
     path = _write(session, key, None, user=user)
     own = None if user else path
     settings, origins = load_settings(own, user_settings_file(os.environ), os.environ)

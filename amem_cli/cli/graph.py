@@ -253,12 +253,11 @@ def obsidian(
         amem obsidian
         amem obsidian --remove
     """
-    from amem_cli.obsidian import show_in_obsidian, shown_in_obsidian
+    from amem_cli.obsidian import show_in_obsidian
 
     session = session_of(context)
     with session.workspace() as workspace:
-        shown = None if remove else shown_in_obsidian(workspace.ports)
-        done = show_in_obsidian(workspace.root, shown)
+        done = show_in_obsidian(workspace.root, None if remove else workspace.ports)
     lines = [f"wrote {path}" for path in done.written]
     lines += [f"removed {path}" for path in done.removed]
     session.output.result(asdict(done), "\n".join(lines or ["nothing to change"]))

@@ -145,18 +145,15 @@ def _tell(session: Session, proposed: EncoderProposal | None) -> None:
 
 
 def _offer_encoder(session: Session, proposed: EncoderProposal | None) -> None:
-    """Ask whether to use the encoder, unless it is not installed or was not wanted before."""
+    """Ask whether to use the encoder, unless it is not installed."""
     from amem_cli.cli.files import ask_key
-    from amem_cli.workspace.languages import decline, is_declined
 
-    root = session.root
-    if proposed is None or proposed.install or is_declined(root, proposed.name, os.environ):
+    if proposed is None or proposed.install:
         return
     prompt = f"{proposed.message}. Use the encoder `{proposed.name}`, which knows more? [y/N]"
     if ask_key(session.output, prompt, "yn\r\n") == "y":
         _take_encoder(session, proposed)
         return
-    decline(root, proposed.name, os.environ)
     session.output.notice(f"the encoder was not changed; later: {proposed.hint}")
 
 

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,8 @@ _KEPT = (
     "XDG_STATE_HOME",
     "XDG_CACHE_HOME",
 )
+# What systemd would replace, or end a word at.
+_SPECIAL = frozenset('"\\%$')
 
 
 class LoginService(NamedTuple):
@@ -62,8 +64,8 @@ def login_service(
     kept = {
         name: environment[name] for name in _KEPT if Path(environment.get(name, "")).is_absolute()
     }
-    for text in (*command, *kept.values(), environment.get("HOME", "")):
-        _check_writable(text)
+    if system.startswith("linux") or system == "darwin":
+        _check_plain((*command, *kept.values(), environment.get("HOME", "")))
     plain = unicodedata.normalize("NFKD", root.name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "vault"
     # Vaults in different folders may have one name.
@@ -91,19 +93,17 @@ def login_service(
 def _systemd(
     file: Path, root: Path, command: Sequence[str], kept: Mapping[str, str]
 ) -> LoginService:
-    program, *arguments = command
-    # Only in arguments does systemd replace variables.
-    words = [_quoted(program), *(_quoted(word).replace("$", "$$") for word in arguments)]
-    variables = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in kept.items())
+    words = " ".join(f'"{word}"' for word in command)
+    variables = "".join(f'Environment="{key}={value}"\n' for key, value in kept.items())
     # WorkingDirectory: Python looks for modules where it is started; nobody can put any there.
     # KillMode: the watcher ends its model itself, after the answer at hand.
     content = f"""\
 [Unit]
-Description=amem watch ({root.name.replace("%", "%%")})
+Description=amem watch ({root.name})
 
 [Service]
 Type=exec
-ExecStart={" ".join(words)}
+ExecStart={words}
 {variables}WorkingDirectory=/
 Nice={NICENESS}
 Restart=on-failure
@@ -120,12 +120,6 @@ WantedBy=default.target
         disable=(f"systemctl --user disable --now {file.name}", shlex.join(("rm", str(file)))),
         log=f"journalctl --user --unit {file.name}",
     )
-
-
-def _quoted(text: str) -> str:
-    """A word as systemd reads it in `ExecStart` and `Environment`."""
-    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    return f'"{plain}"'
 
 
 def _launchd(
@@ -159,14 +153,10 @@ def _launchd(
     )
 
 
-def _check_writable(text: str) -> None:
-    try:
-        text.encode("utf-8")
-        if all(unicodedata.category(letter) not in ("Cc", "Zl", "Zp") for letter in text):
-            return
-    except UnicodeEncodeError:
-        pass
-    raise SettingsError(
-        f"a service cannot be given the path {text.encode('unicode_escape').decode()}",
-        hint="Rename the folder: it holds a line break, a control character or no UTF-8.",
-    )
+def _check_plain(texts: Iterable[str]) -> None:
+    for text in texts:
+        if not text.isprintable() or not _SPECIAL.isdisjoint(text):
+            raise SettingsError(
+                f"a service cannot be given the path {text.encode('unicode_escape').decode()}",
+                hint="Rename the folder: it holds a quote, \\, %, $ or a control character.",
+            )

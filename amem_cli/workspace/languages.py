@@ -1,6 +1,6 @@
 """Which languages a vault's notes are in, and the encoder to propose if its own does not know them.
 
-Nothing is sent anywhere, and nothing but the answer of whoever was asked is kept.
+Nothing is sent anywhere, and nothing is kept.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, EncoderError, extra_hint
@@ -19,7 +18,7 @@ from amem_cli.models.encoder_files import (
     find_encoder,
     short_name,
 )
-from amem_cli.settings import Settings, read_state, user_state_folder, write_state
+from amem_cli.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +31,6 @@ OTHER_LANGUAGES = 0.2
 NOTES_SAMPLED = 300
 # Of a note's text: more than is looked at, as code and links go.
 _BYTES_READ = 8000
-_DECLINED_FILE = "declined-encoders.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +96,3 @@ def encoder_proposal(languages: Mapping[str, float], settings: Settings) -> Enco
     except EncoderError:
         install = extra_hint("multilingual")
     return EncoderProposal(MULTILINGUAL, message, install)
-
-
-def is_declined(root: Path, encoder: str, environment: Mapping[str, str]) -> bool:
-    """Whether the user of this machine did not want this encoder for this vault when asked."""
-    return [str(root), encoder] in _declined(environment)
-
-
-def decline(root: Path, encoder: str, environment: Mapping[str, str]) -> None:
-    """Remember that they did not want it; `SettingsError` if that cannot be written."""
-    others = [each for each in _declined(environment) if each != [str(root), encoder]]
-    write_state(user_state_folder(environment) / _DECLINED_FILE, [*others, [str(root), encoder]])
-
-
-def _declined(environment: Mapping[str, str]) -> list[object]:
-    declined = read_state(user_state_folder(environment) / _DECLINED_FILE)
-    return declined if isinstance(declined, list) else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from amem_cli.memory.outcome import ModelTrust
 from amem_cli.memory.trust import asked_for, least_plausible
 from amem_cli.models.open import server_url
-from amem_cli.settings import Settings, user_state_folder, write_state
+from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
 VERDICTS_FILE = "model-verdicts.json"
 # A model file that changes is a new subject; without a bound the old ones would pile up.
@@ -115,9 +114,5 @@ def _asked_with() -> str:
 
 
 def _verdicts(environment: Mapping[str, str]) -> dict[str, object]:
-    path = user_state_folder(environment) / VERDICTS_FILE
-    try:
-        verdicts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
+    verdicts = read_state(user_state_folder(environment) / VERDICTS_FILE)
     return verdicts if isinstance(verdicts, dict) else {}

@@ -8,10 +8,10 @@ import platform
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from amem_cli.errors import SettingsError
 from amem_cli.settings import read_state, user_state_folder, write_state
@@ -181,15 +181,11 @@ def read_status(root: Path, environment: Mapping[str, str]) -> WatchStatus | Non
     if not isinstance(record, dict) or not is_watched(root):
         return None
     try:
-        values = {each.name: record[each.name] for each in fields(WatchStatus)}
-        datetime.fromisoformat(values["started"])
-    except (KeyError, TypeError, ValueError):
+        status = WatchStatus(**record)
+        datetime.fromisoformat(status.started)
+    except (TypeError, ValueError):
         return None
-    # Not `isinstance`: to Python, JSON's `true` is a number too.
-    kinds = {each.name: int if each.type == "int" else str for each in fields(WatchStatus)}
-    if any(type(values[name]) is not kind for name, kind in kinds.items()):
-        return None
-    return WatchStatus(**values) if values["state"] in get_args(WatchState) else None
+    return status
 
 
 def stop_watcher(root: Path, environment: Mapping[str, str], seconds: float) -> bool:

@@ -153,21 +153,12 @@ def test_one_yes_on_a_terminal_goes_over(here: Program, line: list[str]) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", ["n", "\r"])
-def test_who_declined_is_not_asked_again(german: Program, answer: str) -> None:
+def test_who_says_no_keeps_the_encoder(german: Program, answer: str) -> None:
     before = config(german)
-    model = ("q changes nothing", "q")
-    code, shown = keys(german, ["setup"], (QUESTION, answer), model)
+    code, shown = keys(german, ["setup"], (QUESTION, answer), ("q changes nothing", "q"))
     assert (code, f"later: {USE}" in shown, config(german)) == (0, True, before)
-    code, shown = keys(german, ["setup"], model)
-    assert (code, QUESTION in shown, USE in shown) == (0, False, True)
     (notice,) = notices(german)
     assert notice["hint"] == USE
-    # Another vault is another question.
-    other = german.folder / "other"
-    other.mkdir()
-    (other / "note.md").write_text(GERMAN, encoding="utf-8")
-    code, shown = keys(german, ["init", "other", "--adopt"], (QUESTION, "n"))
-    assert (code, QUESTION in shown) == (0, True)
 
 
 @pytest.mark.parametrize(("english", "is_proposed"), [(3, True), (16, False)])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, update
-from amem_cli.editing.review import reject, review_items
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
@@ -17,7 +16,6 @@ from amem_cli.vault.file_state import SystemClock
 from amem_cli.watch.worker import BackgroundWork, WatchEvent
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
-from tests.memory.test_evolve import CHANGE, NEW, add_old, linking
 from tests.vaults import open_vault, write_note
 
 HOUR = 3600.0
@@ -166,28 +164,3 @@ def test_other_settings_are_taken_up_after_the_note_at_hand(tmp_path: Path) -> N
         write_note(tmp_path, f"{name}.md", f"The walrus sleeps by {name}.\n")
     assert desk.round() == ["thinking", "learned"]
     assert desk.round() == ["thinking", "learned"]
-
-
-def test_in_review_the_worker_proposes_once_and_never_again_what_was_turned_down(
-    tmp_path: Path,
-) -> None:
-    desk = Desk(tmp_path, None)
-    old = add_old(desk.ports)
-    assert desk.round().count("learned") == 5
-    before = (tmp_path / old).read_bytes()
-    settings = replace(desk.process.settings, review=True)
-    model = ScriptedModel([linking(change=CHANGE)] * 3)
-    desk.process = replace(desk.process, settings=settings, model=model)
-    add(desk.ports, NewNote(NEW, title="Torn dough"))
-    assert desk.round() == ["thinking", "learned"]
-    proposed = {each.proposal.change.field for each in review_items(desk.ports)}
-    assert "context" in proposed
-    desk.now += HOUR
-    assert desk.round() == []
-    assert {each.proposal.change.field for each in review_items(desk.ports)} == proposed
-    reject(desk.ports, review_items(desk.ports))
-    assert desk.round() == []
-    add(desk.ports, NewNote(f"{NEW} Twice.", title="Torn dough again"))
-    assert desk.round() == ["thinking", "learned"]
-    assert "context" not in {each.proposal.change.field for each in review_items(desk.ports)}
-    assert (tmp_path / old).read_bytes() == before

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from datetime import datetime, timedelta, timezone
-from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from amem_cli.errors import SettingsError
 from amem_cli.watch.watcher import evolving_machine, register
-from tests.hypothesis_profiles import examples
-from tests.repositories import new_repository, person
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone(timedelta(hours=2)))
 
@@ -67,23 +61,15 @@ def test_the_setting_may_name_a_machine_or_let_all(state: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
         b"{",
-        b"[" * 3000,
         b"\xff\xfe",
         b" " * 5000 + b'{"machine": "aaa", "since": "2000-01-01T00:00:00Z"}',
-        None,
         [],
         {"machine": "aaa"},
-        {"since": "2000-01-01T00:00:00Z"},
         {"machine": "bbb", "since": "2000-01-01T00:00:00Z"},
-        {"machine": ["aaa"], "since": "2000-01-01T00:00:00Z"},
-        {"machine": "aaa", "since": "2000-01-01"},
         {"machine": "aaa", "since": "2000-13-01T00:00:00Z"},
         {"machine": "aaa", "since": "2000-01-01T00:00:00+09:00"},
-        {"machine": "aaa", "since": "٢٠٠٠-01-01T00:00:00Z"},
         {"machine": "aaa", "since": 0},
-        {"machine": "aaa", "since": ""},
     ],
 )
 def test_a_garbled_file_counts_nowhere_and_is_mended_by_its_machine(
@@ -95,28 +81,6 @@ def test_a_garbled_file_counts_nowhere_and_is_mended_by_its_machine(
 
     register(state, "aaa", NOW - timedelta(days=1))
     assert evolving_machine(state, "first", "lap") == "aaa"
-
-
-def test_a_clock_in_the_future_makes_no_machine_the_first(state: Path) -> None:
-    register(state, "lap", NOW + timedelta(days=365 * 70))
-    assert evolving_machine(state, "first", "lap") == "lap"
-    register(state, "desk", NOW)
-
-    assert evolving_machine(state, "first", "lap") == "desk"
-
-
-@pytest.mark.parametrize("name", ["..", "a b", "-x", "x\n", "ä", "x" * 40])
-def test_a_file_under_an_odd_name_counts_nowhere(state: Path, name: str) -> None:
-    device(state, name, {"machine": name, "since": "2000-01-01T00:00:00Z"})
-
-    assert evolving_machine(state, "first", "lap") == "lap"
-
-
-@pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "a b", "x" * 40])
-def test_a_machine_with_an_odd_name_writes_nowhere(state: Path, name: str) -> None:
-    with pytest.raises(SettingsError, match="cannot name a file"):
-        register(state, name, NOW)
-    assert list(state.parent.rglob("*")) == [state]
 
 
 def test_links_and_pipes_are_neither_read_nor_written_through(state: Path, tmp_path: Path) -> None:
@@ -149,41 +113,3 @@ def test_a_file_that_cannot_be_written_is_an_error(state: Path) -> None:
     with pytest.raises(SettingsError, match=r"cannot write devices/desk\.json"):
         register(state, "desk", NOW)
     assert evolving_machine(state, "first", "desk") == "desk"
-
-
-def test_clones_agree_after_git_has_joined_them(tmp_path: Path) -> None:
-    environment = person(tmp_path / "home")
-    desk = new_repository(tmp_path / "desk", environment)
-    desk.write(".amem/config.toml", "")
-    desk.save(".")
-    desk.git("clone", "-q", str(desk.top), str(tmp_path / "lap"))
-    lap = desk.at(tmp_path / "lap")
-    register(lap.top / ".amem", "lap", NOW)
-    register(desk.top / ".amem", "desk", NOW + timedelta(hours=1))
-    assert evolving_machine(desk.top / ".amem", "first", "desk") == "desk"
-    lap.save(".")
-    desk.save(".")
-    lap.git("pull", "-q", "--no-rebase", "--no-edit")
-    desk.git("pull", "-q", "--no-rebase", "--no-edit", str(lap.top), "main")
-
-    for clone, name in ((desk, "desk"), (lap, "lap")):
-        assert evolving_machine(clone.top / ".amem", "first", name) == "lap"
-        assert clone.status() == []
-
-
-@examples(0.2)
-@given(
-    st.dictionaries(
-        st.sampled_from(["a", "b", "c"]),
-        st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(timezone.utc)),
-        min_size=1,
-    )
-)
-def test_the_order_in_which_machines_come_does_not_matter(began: dict[str, datetime]) -> None:
-    answers = set()
-    for order in permutations(began):
-        with tempfile.TemporaryDirectory() as folder:
-            for name in order:
-                register(Path(folder), name, began[name])
-            answers |= {evolving_machine(Path(folder), "first", name) for name in "abcd"}
-    assert len(answers) == 1

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -166,22 +165,6 @@ def test_folders_made_and_written_into_at_once_are_seen(picture: Picture, place:
     assert len(picture.notes) == 33
 
 
-def test_a_deep_copy_is_seen_and_watched(picture: Picture, tmp_path: Path) -> None:
-    for level in range(1, 31):
-        folders = "/".join(f"level {number}" for number in range(level))
-        write_note(tmp_path / "source", f"{folders}/n{level}.md", "x\n")
-    subprocess.run(["cp", "-r", tmp_path / "source", picture.root / "notes/copy"], check=True)
-    subprocess.run(["cp", "-r", tmp_path / "source", picture.root / "copy"], check=True)
-    assert picture.becomes_true()
-    assert len(picture.notes) == 63
-
-    picture.settle()
-    deepest = max(picture.notes, key=len)
-    write_note(picture.root, deepest, "changed\n")
-    assert picture.until(lambda: deepest in picture.hinted)
-    assert picture.becomes_true()
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [("notes", "renamed"), ("notes/deep", "notes/renamed"), ("notes/deep", "lifted")],
@@ -228,67 +211,6 @@ def test_a_folder_that_is_deleted_and_made_again_is_watched(picture: Picture, fo
     write_note(picture.root, f"{folder}/later.md", "x\n")
     assert picture.until(lambda: f"{folder}/later.md" in picture.hinted)
     assert picture.until(picture.is_whole)
-
-
-def test_a_watch_that_ends_by_itself_is_told_and_can_be_made_anew(
-    picture: Picture, tmp_path: Path
-) -> None:
-    outside = tmp_path / "outside"
-    (picture.root / "notes/deep").rename(outside)
-    (picture.root / "notes/deep").mkdir()
-    picture.settle()
-    shutil.rmtree(picture.root / "notes/deep")
-    shutil.rmtree(outside)
-    write_note(picture.root, "notes/deep/er/two.md", "new\n")
-
-    ended = "watching ended unexpectedly"
-    assert picture.until(lambda: picture.watch.trouble() == ended or picture.becomes_true())
-    picture.is_whole()
-    assert picture.becomes_true()
-    picture.settle()
-    assert picture.until(picture.is_whole)
-
-
-def test_swapped_top_folders_are_both_watched(picture: Picture) -> None:
-    write_note(picture.root, "other/n.md", "x\n")
-    picture.settle()
-    (picture.root / "notes").rename(picture.root / "aside")
-    (picture.root / "other").rename(picture.root / "notes")
-    (picture.root / "aside").rename(picture.root / "other")
-    assert picture.becomes_true()
-
-    picture.settle()
-    for path in ("notes/n.md", "other/one.md"):
-        write_note(picture.root, path, "changed\n")
-    assert picture.until(lambda: {"notes/n.md", "other/one.md"} <= picture.hinted)
-
-
-def _save_in_place(path: Path) -> None:
-    path.write_text("in place\n")
-
-
-def _save_by_rename(path: Path) -> None:
-    new = path.with_name(".save.tmp")
-    new.write_text("renamed\n")
-    new.replace(path)
-
-
-def _save_like_vim(path: Path) -> None:
-    backup = path.with_name(f"{path.name}~")
-    path.rename(backup)
-    path.write_text("as vim does\n")
-    backup.unlink()
-
-
-@pytest.mark.parametrize("save", [_save_in_place, _save_by_rename, _save_like_vim])
-def test_the_way_an_editor_saves_is_seen(picture: Picture, save: Callable[[Path], None]) -> None:
-    for path in ("top.md", "notes/deep/er/two.md"):
-        before = (picture.root / path).read_bytes()
-        save(picture.root / path)
-        assert (picture.root / path).read_bytes() != before
-        assert picture.until(lambda path=path: path in picture.hinted)  # type: ignore[misc]
-    assert picture.becomes_true()
-    assert picture.hinted == {"top.md", "notes/deep/er/two.md"}
 
 
 def test_reading_makes_no_hint(picture: Picture) -> None:
@@ -403,86 +325,7 @@ def test_a_queue_that_ran_over_is_told(picture: Picture, name: str) -> None:
     assert picture.watch.take() == (set(), False)
 
 
-def test_a_watch_that_was_closed_hears_no_log_any_more(tmp_path: Path) -> None:
-    before = list(logging.getLogger("watchdog.observers").handlers)
-    watch = FolderWatch(tmp_path)
-    watch.close()
-    watch.close()
-
-    assert logging.getLogger("watchdog.observers").handlers == before
-
-
 linux = pytest.mark.skipif(sys.platform != "linux", reason="this is about inotify")
-
-# A wait ends with every hint, and there are thousands of them: only the clock tells how long.
-OVERFLOW = """
-import sys, time
-from pathlib import Path
-from amem_cli.watch.folder_watch import FolderWatch
-PATIENCE = 120
-watch = FolderWatch(Path(sys.argv[1]))
-print("ready", flush=True)
-for line in sys.stdin:
-    lost, deadline = False, time.monotonic() + PATIENCE
-    while not lost and time.monotonic() < deadline:
-        watch.wait(0.05)
-        lost = watch.take()[1]
-    watch.close()
-    watch = FolderWatch(Path(sys.argv[1]))
-    print(lost, flush=True)
-    sys.stdin.readline()
-    later, deadline = False, time.monotonic() + PATIENCE
-    while not later and time.monotonic() < deadline:
-        watch.wait(0.05)
-        later = "made while it slept/later.md" in watch.take()[0]
-    print(later, repr(watch.trouble()), flush=True)
-"""
-
-
-@linux
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="watchdog for 3.10 does not tell of it")
-def test_a_real_overflow_is_told_and_what_came_meanwhile_is_watched(tmp_path: Path) -> None:
-    queue = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-    if queue > 20_000:
-        pytest.skip(f"a queue of {queue} events takes long to fill")
-    root = tmp_path / "vault"
-    (root / "notes").mkdir(parents=True)
-    with running(OVERFLOW, root) as watcher:
-        watcher.send_signal(signal.SIGSTOP)
-        for number in range(queue):
-            (root / "notes" / f"{number}.md").touch()
-        (root / "made while it slept").mkdir()
-        watcher.send_signal(signal.SIGCONT)
-        assert asked(watcher, "lost?") == "True"
-
-        write_note(root, "made while it slept/later.md", "x\n")
-        assert asked(watcher, "hinted?") == "True ''"
-
-
-@contextmanager
-def running(program: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A process that has said that it is ready."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(TOP)},
-    )
-    assert process.stdout is not None
-    try:
-        assert process.stdout.readline() == "ready\n"
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def asked(process: subprocess.Popen[str], question: str) -> str:
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(f"{question}\n")
-    process.stdin.flush()
-    return process.stdout.readline().strip()
 
 
 def limited(root: Path, *limits: str, program: str) -> str:
@@ -565,20 +408,6 @@ def test_a_root_that_is_replaced_or_gone_is_told(tmp_path: Path) -> None:
         FolderWatch(root)
 
 
-def test_many_watches_one_after_the_other_leave_nothing_behind(tmp_path: Path) -> None:
-    for name in ("a", "b/c"):
-        (tmp_path / name).mkdir(parents=True)
-    FolderWatch(tmp_path).close()
-    threads = threading.active_count()
-    for _ in range(10):
-        watch = FolderWatch(tmp_path)
-        write_note(tmp_path, "a/n.md", "x\n")
-        watch.close()
-        watch.close()
-
-    assert threading.active_count() == threads
-
-
 def test_a_wait_ends_with_a_wake_that_came_before_it(tmp_path: Path) -> None:
     with closing(FolderWatch(tmp_path)) as watch:
         watch.wake()
@@ -587,16 +416,6 @@ def test_a_wait_ends_with_a_wake_that_came_before_it(tmp_path: Path) -> None:
         assert time.monotonic() - started < 30
         watch.wait(0.0)
         watch.wait(-1.0)
-
-
-def test_a_wait_ends_at_once_while_hints_are_not_taken(tmp_path: Path) -> None:
-    with closing(FolderWatch(tmp_path)) as watch:
-        write_note(tmp_path, "n.md", "x\n")
-        started = time.monotonic()
-        for _ in range(3):
-            watch.wait(60.0)
-        assert time.monotonic() - started < 30
-        assert watch.take()[0] == {"n.md"}
 
 
 def test_a_wait_ends_with_a_wake_from_a_signal(tmp_path: Path) -> None:

