@@ -167,7 +167,7 @@ def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[As
             print(f"{number + 1} of {len(asked)}", file=sys.stderr)
         workspace = vaults.workspaces[each.vault]
         if design.overrides and model is None:
-            model = Workspace(workspace.root, overrides=design.overrides).model
+            model = Workspace(workspace.root, overrides=design.overrides).models.model
         if design.is_perfect:
             model.vault = each.vault
         answer = ask(

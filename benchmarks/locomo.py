@@ -151,7 +151,7 @@ class Run:
         own = encoder or self.reading.models.encoder
         self._refuse_other_settings(own.model_id)
         self.encoder = RememberingEncoder(own, folder / "vectors.npz")
-        self.model = self.reading.model if options.model else None
+        self.model = self.reading.models.model if options.model else None
         self.file = folder / "answers.jsonl"
         lines = self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else ()
         replies = [Reply(**json.loads(line)) for line in lines]
