@@ -151,7 +151,7 @@ def accept_link(editor: Editor, source: str, target: str) -> None:
         link(editor.vault.ports, one, other)
     else:
         _link_in_editor(editor, opened, target)
-    editor.refresh()
+    editor.upkeep.soon(at_once=True)
 
 
 def _link_in_editor(editor: Editor, document: Document, target: str) -> None:
@@ -161,7 +161,7 @@ def _link_in_editor(editor: Editor, document: Document, target: str) -> None:
     links = [*parse_note(document.path, raw, names).links, written]
     after = edit_header(raw, {names.links: links}, names).decode("utf-8")
     edit = document_edit(document, text_edits(document, after))
-    if not editor.apply(lsp.WorkspaceEdit(document_changes=[edit]), "Add a link"):
+    if not editor.server.apply(lsp.WorkspaceEdit(document_changes=[edit]), "Add a link"):
         raise UsageError("the editor did not make the change", hint="Nothing was linked.")
 
 
@@ -174,7 +174,7 @@ def never_link(editor: Editor, source: str, target: str) -> None:
         if note.id is None and opened is not None and not editor.is_saved(opened):
             raise UsageError(f"{note.path} is not saved", hint=_SAVE_FIRST)
     unlink(editor.vault.ports, one, other)
-    editor.refresh()
+    editor.upkeep.soon(at_once=True)
 
 
 def _known(editor: Editor, path: str) -> Any:
@@ -192,8 +192,8 @@ def organise(editor: Editor, uri: str) -> None:
     editor.vault.synchronise()
     outcome = editor.vault.process_note(document.path, new_text=False)
     links = f"{len(outcome.links)} links, {len(outcome.suggested)} suggested"
-    editor.tell(". ".join([f"{document.path}: {links}", *outcome.problems]))
-    editor.refresh()
+    editor.server.tell(". ".join([f"{document.path}: {links}", *outcome.problems]))
+    editor.upkeep.soon(at_once=True)
 
 
 def _document(editor: Editor, uri: str) -> Document:
@@ -223,10 +223,10 @@ def extract(editor: Editor, uri: str, version: int | None, start: int, end: int)
     link = format_link(shortest_target(path, names))
     edit = lsp.TextEdit(document.positions.range(begin, begin + len(kept)), link)
     change = lsp.WorkspaceEdit(document_changes=[document_edit(document, [edit])])
-    if not editor.apply(change, "Move the selection to a new note"):
+    if not editor.server.apply(change, "Move the selection to a new note"):
         editor.vault.remove(_known(editor, path))
         raise UsageError("the editor did not make the change", hint=f"{path} is in the trash.")
-    editor.refresh()
+    editor.upkeep.soon(at_once=True)
 
 
 def fix(editor: Editor, uri: str, message: str) -> None:
@@ -239,5 +239,5 @@ def fix(editor: Editor, uri: str, message: str) -> None:
     repair = next((each for each in fitting if each is not None), None)
     if repair is None:
         raise UsageError("the note has changed meanwhile", hint="Look at it again.")
-    editor.tell(repair())
-    editor.refresh()
+    editor.server.tell(repair())
+    editor.upkeep.soon(at_once=True)

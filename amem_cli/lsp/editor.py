@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from amem_cli.notes.note import body_place
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
+    from amem_cli.lsp.server import EditorServer
     from amem_cli.lsp.upkeep import Upkeep
     from amem_cli.markdown.links import WikiLink
     from amem_cli.workspace.workspace import Workspace
@@ -78,23 +79,12 @@ class Editor:
     Attributes:
         upkeep: what the server remembers of the vault.
         opened: texts and their versions by URI.
-        encoding: how it counts places in a line.
-        can_rename: it renames files when it is asked to.
-        shows_hints: the person wants relation and strength beside links.
-        apply: makes a change in the editor and says whether it did; waits for its answer.
-        tell: shows a line to the person.
-        refresh: has the diagnostics of all open notes made anew, once what changed is taken in.
     """
 
     vault: Workspace
     upkeep: Upkeep
+    server: EditorServer
     opened: Mapping[str, tuple[str, int | None]]
-    encoding: str
-    can_rename: bool
-    shows_hints: bool
-    apply: Callable[[lsp.WorkspaceEdit, str], bool]
-    tell: Callable[[str], None]
-    refresh: Callable[[], None]
 
     @cached_property
     def open_documents(self) -> dict[str, Document]:
@@ -113,7 +103,7 @@ class Editor:
                 text = self.text(path)
             except AmemError:
                 return None
-        return Document(uri, path, text, version, self.encoding)
+        return Document(uri, path, text, version, self.server.encoding)
 
     def text(self, path: str) -> str:
         """The text of a note's file, header included; what is not UTF-8 is replaced.

@@ -225,7 +225,7 @@ def _found(editor: Editor, query: str) -> list[Hit]:
 def inlay_hints(editor: Editor, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
     """Relation and strength behind the links in the properties that are in sight."""
     document = editor.document(params.text_document.uri)
-    note = editor.note(document) if document is not None and editor.shows_hints else None
+    note = editor.note(document) if document is not None and editor.server.shows_hints else None
     if document is None or note is None:
         return []
     records = editor.vault.index.link_history.records(note.path)

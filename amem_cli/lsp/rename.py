@@ -89,7 +89,7 @@ def rename(editor: Editor, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
             "there is no note to rename here", hint="Go to a link, or to the note's title."
         )
     note = found[0]
-    if note.path in editor.open_documents and not editor.can_rename:
+    if note.path in editor.open_documents and not editor.server.can_rename:
         hint = "Close the note first, or use `amem mv`."
         raise UsageError("this editor cannot rename files", hint=hint)
 
@@ -101,8 +101,8 @@ def rename(editor: Editor, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
     opened = OpenInEditor(texts, apply)
     moved = editor.vault.move(note, params.new_name, editor=opened)
     for line in moved.left:
-        editor.tell(line)
-    editor.refresh()
+        editor.server.tell(line)
+    editor.upkeep.soon(at_once=True)
     # The editor was asked before; there is nothing left for it to do.
     return lsp.WorkspaceEdit(document_changes=[])
 
@@ -119,4 +119,4 @@ def _apply(editor: Editor, texts: Mapping[str, str], names: tuple[str, str] | No
         uri = note_uri(root, new)
         changes.append(lsp.RenameFile(editor.uri(old), uri))
     label = f"Rename to {_stem(names[1])}" if names else "Rename a note"
-    return editor.apply(lsp.WorkspaceEdit(document_changes=changes), label)
+    return editor.server.apply(lsp.WorkspaceEdit(document_changes=changes), label)

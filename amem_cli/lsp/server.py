@@ -93,14 +93,14 @@ class _Protocol(LanguageServerProtocol):
 
 
 class EditorServer:
-    """Serves a vault to one editor."""
+    """Serves a vault to one editor, which may want relation and strength beside links."""
 
     def __init__(self, vault: Workspace) -> None:
         self._vault = vault
         self._threads = ThreadPoolExecutor(THREADS, "amem-lsp")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._protocol = self._new_protocol()
-        self._shows_hints = False
+        self.shows_hints = False
         self._checks: dict[str, asyncio.Task[None]] = {}
 
     @functools.cached_property
@@ -181,21 +181,14 @@ class EditorServer:
 
     def _editor(self) -> Editor:
         """The editor as it is now; called in the thread that takes its messages."""
-        workspace = self._protocol.workspace
         opened = {uri: (each.source, each.version) for uri, each in self._documents.items()}
-        return Editor(
-            vault=self._vault,
-            upkeep=self._upkeep,
-            opened=opened,
-            encoding=str(
-                getattr(workspace.position_encoding, "value", workspace.position_encoding)
-            ),
-            can_rename=self._can_rename,
-            shows_hints=self._shows_hints,
-            apply=self._apply,
-            tell=self._tell,
-            refresh=functools.partial(self._upkeep.soon, at_once=True),
-        )
+        return Editor(self._vault, self._upkeep, self, opened)
+
+    @property
+    def encoding(self) -> str:
+        """How the editor counts places in a line."""
+        encoding = self._protocol.workspace.position_encoding
+        return str(getattr(encoding, "value", encoding))
 
     @property
     def _documents(self) -> dict[str, TextDocument]:
@@ -203,7 +196,7 @@ class EditorServer:
         return {each.uri: each for each in self._protocol.workspace.text_documents.values()}
 
     @property
-    def _can_rename(self) -> bool:
+    def can_rename(self) -> bool:
         """Whether the editor renames files as part of a change."""
         folder = self._protocol.client_capabilities.workspace
         edits = folder.workspace_edit if folder is not None else None
@@ -215,13 +208,13 @@ class EditorServer:
 
     def _initialize(self, params: lsp.InitializeParams) -> None:
         options = params.initialization_options
-        self._shows_hints = isinstance(options, dict) and options.get("inlayHints") is True
+        self.shows_hints = isinstance(options, dict) and options.get("inlayHints") is True
 
     def _initialized(self, params: Any) -> None:
         self._loop = asyncio.get_running_loop()
         self._upkeep.start()
 
-    def _apply(self, edit: lsp.WorkspaceEdit, label: str) -> bool:
+    def apply(self, edit: lsp.WorkspaceEdit, label: str) -> bool:
         """Have the editor make a change; called in a worker thread, which waits for the answer."""
         assert self._loop is not None
         params = lsp.ApplyWorkspaceEditParams(edit=edit, label=label)
@@ -232,7 +225,8 @@ class EditorServer:
             return False
         return bool(done.applied)
 
-    def _tell(self, text: str) -> None:
+    def tell(self, text: str) -> None:
+        """Show a line to the person; from any thread."""
         params = lsp.ShowMessageParams(type=lsp.MessageType.Info, message=text)
         self._in_loop(lambda: self._protocol.window_show_message(params))
 

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel
-    from amem_cli.vault.file_state import SystemClock
     from amem_cli.vault.folder import VaultFolder
+    from amem_cli.workspace.open_vault import OpenVault
 
-    Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
     Notify = Callable[[str], None] | None
 
 # Given a label, and whether to show it before there is anything to count.
@@ -261,21 +260,18 @@ class Connection:
 
     Attributes:
         version: of the settings that it was opened with.
-        clock: None is the system's.
-        collect: given what was changed, if the settings say that it is to be committed.
-        keep_missing: whether notes that are missing stay known, as their owner has yet to decide.
         has_changes: something was changed since the last commit.
         is_in_call: a `call` uses it.
     """
 
-    models: ConfiguredModels
+    owner: OpenVault
     version: object
     caller: Caller
-    clock: SystemClock | None
-    collect: Collect
-    keep_missing: Callable[[], bool]
     has_changes: bool = False
     is_in_call: bool = False
+
+    def __post_init__(self) -> None:
+        self.models = self.owner.models
 
     @cached_property
     def vault(self) -> VaultFolder:
@@ -326,7 +322,7 @@ class Connection:
             index=self.index,
             open_changes=open_changes,
             journal=journal,
-            clock=self.clock or SystemClock(),
+            clock=self.owner.clock or SystemClock(),
             names=PropertyNames.of(models.settings),
             keep_missing=self._missing_to_keep,
             first_commit=lambda path: self._first_commits(path),
@@ -340,14 +336,14 @@ class Connection:
 
     def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         self.has_changes = True
-        self.collect(writes, events)
+        self.owner.collect(writes, events)
 
     def _missing_to_keep(self) -> Container[str]:
         """Paths that stay known if they are missing: all, while a watcher asks about them."""
         from amem_cli.vault.file_state import EveryPath
         from amem_cli.workspace.watch_lock import read_status
 
-        if self.keep_missing():
+        if self.owner.keep_missing:
             return EveryPath()
         status = read_status(self.models.root, self.models.environment)
         # Another command must not forget the notes that a watcher is asking the user about.

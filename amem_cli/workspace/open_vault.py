@@ -74,14 +74,7 @@ class OpenVault:
         thread = threading.current_thread()
         connection = self._connections.get(thread)
         if connection is None:
-            connection = Connection(
-                self.models,
-                self._version,
-                self.caller,
-                self.clock,
-                self._collect,
-                lambda: self.keep_missing,
-            )
+            connection = Connection(self, self._version, self.caller)
             with self._changed:
                 ended = [each for each in self._connections if not each.is_alive()]
                 for each in ended:
@@ -319,7 +312,8 @@ class OpenVault:
         with contextlib.suppress(IndexFault), self.index.changing():
             self.index.usage.count(keys, now)
 
-    def _collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+    def collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        """Keep what was changed for the next commit."""
         # Two threads that collect at first must not make two collections.
         with self._changed:
             if self._commits is None:
