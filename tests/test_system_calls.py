@@ -69,15 +69,14 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "psutil",
     ),
     "system/signals.py": (
-        "os.kill signal.SIGSTOP signal.SIGTSTP signal.SIG_BLOCK signal.pthread_sigmask",
-        "an interrupt at the very end is not refused; no job control",
+        "signal.SIG_BLOCK signal.pthread_sigmask",
+        "an interrupt at the very end is not refused",
     ),
     "system/command_lines.py": ("subprocess.list2cmdline", "shlex"),
     "vault/dir_handle.py": (
         "dir_fd= dst_dir_fd= os.rename src_dir_fd=",
         "names are joined to the folder's path",
     ),
-    "cli/watch.py": ("os.kill", "a process may end itself on every system"),
     "models/encoder.py": ("os.sched_getaffinity", "all cores"),
     "watch/service.py": ("subprocess.list2cmdline", "for Windows alone"),
 }
