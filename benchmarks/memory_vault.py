@@ -102,13 +102,13 @@ class OpenVault:
         self.clock = GoldClock()
         self.workspace = Workspace(root, overrides=overrides, clock=self.clock)
         if encoder is not None:
-            self.workspace.models.models.encoder = encoder
+            self.workspace.models.encoder = encoder
         synchronise(self.workspace.ports)
         self.observed: ObservedModel | None = None
         model = design.model or self.workspace.models.model
         if model is not None:
             self.observed = ObservedModel(model)
-            self.workspace.models.models.model = self.observed
+            self.workspace.models.model = self.observed
         self.path_of: dict[str, str] = {}
         self.id_of: dict[str, str] = {}
 
