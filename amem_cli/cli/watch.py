@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +21,7 @@ from amem_cli.system.signals import ENDING
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
+    from amem_cli.terminal.board import WatchBoard
     from amem_cli.terminal.output import Output
     from amem_cli.terminal.progress import ProgressLine
     from amem_cli.watch.loop import Watch
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 # A watcher first completes the note at hand, which may take the model a while.
 STOP_SECONDS = 60.0
+# How many pending notes the board names.
+NAMED = 3
 
 
 def watch(
@@ -199,13 +204,56 @@ def _watch(session: Session, workspace: Workspace) -> None:
 
     output = session.output
     line = ProgressLine(output, "embedding passages")
-    watcher = Watcher(workspace, partial(_report, output, line))
-    with watcher.held(), line:
+    board = _board(session, workspace) if _has_screen(output) else None
+    report = partial(_draw, workspace, board) if board else partial(_report, output, line)
+    watcher = Watcher(workspace, report)
+    with ExitStack() as shown:
+        if board is None:
+            shown.enter_context(line)
+        else:
+            # The terminal drops the screen's content at its end; only this stays.
+            shown.callback(lambda: output.plain(board.summary()))
+            shown.enter_context(board.shown())
+        shown.enter_context(watcher.held())
         elsewhere = _elsewhere(watcher)
         if elsewhere:
             output.notice(elsewhere)
-        # Beside threads that do not end, the process ends as if all were done.
-        watcher.run(_stop_on_signals, lambda: os._exit(0), evolves=not elsewhere)
+        watcher.run(
+            lambda watch: _stop_on_signals(watch, board),
+            lambda: _leave(board),
+            evolves=not elsewhere,
+        )
+
+
+def _has_screen(output: Output) -> bool:
+    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
+    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
+    return sys.stdout.isatty() and not (dumb or output.as_json or output.quiet)
+
+
+def _board(session: Session, workspace: Workspace) -> WatchBoard:
+    from amem_cli.terminal.board import WatchBoard
+
+    def model() -> str:
+        settings = workspace.settings
+        if settings.llm_backend == "none":
+            return "no language model"
+        return Path(settings.llm_model).name or "bundled model"
+
+    return WatchBoard(workspace.root, session.output.color, model)
+
+
+def _draw(
+    workspace: Workspace, board: WatchBoard, news: WatchEvent | None, status: WatchStatus
+) -> None:
+    board.report(news, status, [note.path for note in workspace.index.queue.pending()[:NAMED]])
+
+
+def _leave(board: WatchBoard | None) -> None:
+    """End the process as if all were done; called beside threads that do not end."""
+    if board is not None:
+        board.leave()
+    os._exit(0)
 
 
 def _report(
@@ -228,15 +276,23 @@ def _report(
         output.console().print((f"{now:%H:%M:%S}  ", "dim"), *row)
 
 
-def _stop_on_signals(watch: Watch) -> None:
+def _stop_on_signals(watch: Watch, board: WatchBoard | None) -> None:
     """End the watch after the current note on a first signal, at once on a second."""
 
     def end(number: int, frame: object) -> None:
-        # By the signal itself, so that the shell sees why the process ended.
-        signal.signal(number, signal.SIG_DFL)
-        if sys.stderr.isatty():
+        signal.signal(number, at_once)
+        if board is not None:
+            board.stopping = True
+        elif sys.stderr.isatty():
             os.write(2, b"\nstopping after this note; Ctrl-C again stops at once\n")
         watch.stop()
+
+    def at_once(number: int, frame: object) -> None:
+        if board is not None:
+            board.leave()
+        # By the signal itself, so that the shell sees why the process ended.
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
     for number in ENDING:
         # nohup ignores SIGHUP, and that must stay.

@@ -52,7 +52,7 @@ def news_rows(news: WatchEvent) -> list[Row]:
     return [((news.text, _STYLES.get(news.kind, "dim")),)]
 
 
-def _named(paths: Sequence[str]) -> str:
+def named(paths: Sequence[str]) -> str:
     """The first paths by name, and how many more there are."""
     shown = ", ".join(paths[:NAMED])
     more = len(paths) - NAMED
@@ -63,7 +63,7 @@ def _changes(report: SyncReport) -> list[str]:
     moved = [f"{before} → {after}" for before, after in report.moved]
     groups = ("new", report.added), ("changed", report.changed), ("moved", moved)
     return [
-        f"{what}: {_named(paths)}" for what, paths in (*groups, ("gone", report.removed)) if paths
+        f"{what}: {named(paths)}" for what, paths in (*groups, ("gone", report.removed)) if paths
     ]
 
 
@@ -75,7 +75,7 @@ def status_lines(status: WatchStatus, now: datetime) -> list[str]:
     lines = [
         f"{status.state}{doing}{reason}",
         f"{plural(status.notes, 'note')}, {status.pending:,} pending",
-        ", ".join(_done(status)),
+        ", ".join(done(status)),
         f"process {status.pid} on {status.machine}, since {started.astimezone():%Y-%m-%d %H:%M}"
         f" ({span(now - started)})",
     ]
@@ -84,7 +84,7 @@ def status_lines(status: WatchStatus, now: datetime) -> list[str]:
     return lines
 
 
-def _done(status: WatchStatus) -> list[str]:
+def done(status: WatchStatus) -> list[str]:
     """What was learned, and at what cost."""
     learned = f"learned {status.learned} ({plural(status.links, 'link')}, {status.evolved} evolved)"
     return [learned, *([f"{status.tokens:,} tokens"] if status.tokens else [])]
