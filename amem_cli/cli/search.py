@@ -28,7 +28,6 @@ from amem_cli.cli.session import (
     session_of,
 )
 from amem_cli.errors import EXIT_NOT_FOUND, EncoderError, SettingsError, UsageError
-from amem_cli.language.safe_text import on_one_line
 
 if TYPE_CHECKING:
     from amem_cli.workspace.workspace import SearchResult, Workspace
@@ -278,14 +277,15 @@ def list_(
         rows = [listed_document(note) for note in notes]
         session.output.json_line(rows, indent=2)
         return
+    from amem_cli.terminal.output import titled
+
     console = session.output.console()
     for each in notes:
         note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
         mark = "  (superseded)" if each.supersession.superseded_by else ""
         # A title may hold a line break, but a script reads one note a line.
-        title = on_one_line(note.title)
-        console.print(f"{note.id or '-':<16}  {day_of(note)}  ", title, f"{mark}{tags}")
+        console.print(f"{note.id or '-':<16}  {day_of(note)}  ", titled(note, ""), f"{mark}{tags}")
 
 
 def ask(

@@ -71,6 +71,7 @@ class Session:
         given = {name: value for name, value in overrides.items() if value is not None}
         if not llm:
             given["llm_backend"] = "none"
+        self.output.root = root
         caller = Caller(self.output.progress, self._saved)
         return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)
 

@@ -9,7 +9,7 @@ from amem_cli.journal.events import Event, to_record
 from amem_cli.journal.provenance import gives_identity
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
-from amem_cli.terminal.output import first_lines, plural
+from amem_cli.terminal.output import first_lines, plural, titled
 
 if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
@@ -202,7 +202,7 @@ def show_link(console: Console, link: OpenLink, *, beginnings: Mapping[str, str]
 
 
 def _show_ends(console: Console, link: OpenLink) -> None:
-    source, target = ((on_one_line(note.title), "bold") for note in (link.source, link.target))
+    source, target = titled(link.source), titled(link.target)
     arrow = " ⇢ " if link.suggested else " → "
     relation = on_one_line(link.relation).replace("_", " ")
     what = f"  {relation}, {link.strength:.2f}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.system.command_lines import joined
-from amem_cli.terminal.output import plural
+from amem_cli.terminal.output import plural, titled
 from amem_cli.workspace.documents import CITATION, document
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
             weak.append(hit)
             continue
         score = (f"{hit.score:.2f}  ", "green"), ("↳ " if supersedes else "", "cyan")
-        title = (hit.note.title, "bold")
-        console.print(*score, title, (f"  {hit.note.path}", "dim"))
+        console.print(*score, titled(hit.note), (f"  {hit.note.path}", "dim"))
         if supersedes:
             console.print("      ", (f"supersedes “{titles.get(hit.via, hit.via)}”", "cyan"))
         show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
@@ -65,8 +64,7 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
     shown = linked if all_linked else [hit for hit in linked if hit.via in close][:_LINKED_SHOWN]
     for hit in shown:
         why = f"  linked with “{titles.get(hit.via, hit.via)}”"
-        title = (hit.note.title, "")
-        console.print(("↳ ", "cyan"), title, (why, "cyan"))
+        console.print(("↳ ", "cyan"), titled(hit.note, ""), (why, "cyan"))
     if len(shown) < len(linked):
         more = f"↳ {len(linked) - len(shown)} more linked: --neighbors shows them"
         console.print((more, "dim"))
@@ -75,8 +73,7 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
 def _show_nearest(console: Console, hit: Hit, style: str) -> None:
     """A hit that is not close, on one line."""
     nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
-    title = (hit.note.title, style)
-    console.print(nearest, title, (f"  {hit.note.path}", "dim"))
+    console.print(nearest, titled(hit.note, style), (f"  {hit.note.path}", "dim"))
     show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
 
 
@@ -184,7 +181,7 @@ def show_outcome(
 ) -> None:
     """A note, and below it what the memory process did; `headed` by its title and path."""
     if headed:
-        console.print((outcome.title, "bold"), (f"  {outcome.path}", "dim"))
+        console.print(titled(outcome), (f"  {outcome.path}", "dim"))
     for row in outcome_rows(outcome, details=details):
         console.print(*row)
 
@@ -217,7 +214,7 @@ def link_words(link: LinkRecord) -> str:
 def show_note(console: Console, view: NoteView) -> None:
     """Metadata, text, and links in both directions with their reasons."""
     summary = view.summary
-    console.print((summary.title, "bold"))
+    console.print(titled(summary))
     place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
     console.print((place, "dim"))
     show_supersession(console, view.supersession.superseded_by, view.supersession.contradicted_by)
@@ -238,7 +235,7 @@ def show_note(console: Console, view: NoteView) -> None:
         pairs.setdefault(link.path, []).append(link)
     for pair in pairs.values():
         arrow = "↔" if len(pair) > 1 else "→" if pair[0].outgoing else "←"
-        title = (pair[0].title, "bold")
+        title = titled(pair[0])
         parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), title]
         shown: list[tuple[str, str]] = []
         for record in (link.record for link in pair if link.record is not None):
@@ -254,8 +251,7 @@ def show_note(console: Console, view: NoteView) -> None:
     for each in view.suggested:
         other = each.other(summary.path)
         arrow = "⇢ " if other is each.target else "⇠ "
-        title = (on_one_line(other.title), "bold")
-        console.print((arrow, "cyan"), title, f"  {each.reason}")
+        console.print((arrow, "cyan"), titled(other), f"  {each.reason}")
 
 
 _MAX_LOOKED_AT = 3

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
 from amem_cli.language.safe_text import isolated, json_text, on_one_line, printable
 
@@ -25,6 +25,15 @@ _CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4}
 _CODES |= {"red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
 
 
+class Titled(Protocol):
+    """What has a note's title and path."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
 class Styled(tuple[Part, ...]):
     """The parts of a line."""
 
@@ -38,10 +47,12 @@ class Console:
 
     Args:
         color: False shows no styles.
+        root: the vault to whose notes titles lead, if the terminal has links.
     """
 
-    def __init__(self, stream: TextIO, color: bool | None = None) -> None:
+    def __init__(self, stream: TextIO, color: bool | None = None, root: Path | None = None) -> None:
         self._stream = stream
+        self._root = root if root and has_hyperlinks(stream, os.environ) else None
         # With this variable a user asks for a terminal's output in a pipe.
         forced = stream is sys.stdout and bool(os.environ.get("FORCE_COLOR"))
         self.is_terminal = stream.isatty() or forced
@@ -58,9 +69,37 @@ class Console:
     def _shown(self, part: Part) -> str:
         text, style = (part, "") if isinstance(part, str) else part
         text = isolated(printable(text)) if self.is_terminal else printable(text)
+        style, _, path = style.partition(_LINK)
+        if path and self._root:
+            # `file://…`, of characters that no terminal takes for an end.
+            address = (self._root / path).absolute().as_uri()
+            text = f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
         if not (style and text and self._styles):
             return text
         return f"\x1b[{';'.join(str(_CODES[word]) for word in style.split())}m{text}\x1b[0m"
+
+
+# In a style, before the path of the note to which a text leads.
+_LINK = "@"
+# Those without links that print their addresses, or hand them to one that may.
+_WITHOUT_LINKS = ("dumb", "linux", "unknown", "eterm", "screen", "tmux")
+
+
+def titled(note: Titled, style: str = "bold") -> tuple[str, str]:
+    """A note's title, which leads to the note on a terminal with links."""
+    return on_one_line(note.title), f"{style}{_LINK}{note.path}"
+
+
+def has_hyperlinks(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether a stream is a terminal that shows links, or nothing for them.
+
+    `FORCE_HYPERLINK=1` says so of any, `FORCE_HYPERLINK=0` denies it.
+    """
+    forced = environment.get("FORCE_HYPERLINK")
+    if forced:
+        return forced != "0"
+    term = environment.get("TERM") or ("xterm" if "WT_SESSION" in environment else "dumb")
+    return stream.isatty() and not term.startswith(_WITHOUT_LINKS)
 
 
 @dataclass
@@ -72,6 +111,7 @@ class Output:
         quiet: no notices; errors and results remain.
         verbose: tracebacks and more notices.
         color: None lets the terminal decide.
+        root: the vault that is shown.
         line: what shows on stderr how far something is, where a notice would disturb it.
     """
 
@@ -79,12 +119,13 @@ class Output:
     quiet: bool = False
     verbose: bool = False
     color: bool | None = None
+    root: Path | None = None
     line: ProgressLine | None = None
 
     def console(self) -> Console:
         """The console for results; what showed the progress is gone from the terminal."""
         self._clear_line()
-        return Console(sys.stdout, self.color)
+        return Console(sys.stdout, self.color, self.root)
 
     def result(self, document: Any, show: Callable[[Console], None] | str) -> None:
         """Print a result: the document as JSON, or else the text, or what `show` draws.

@@ -1,14 +1,17 @@
-"""`amem open` hands a note to Obsidian or the editor."""
+"""`amem open` hands a note to Obsidian or the editor; terminals get links to notes."""
 
 from __future__ import annotations
 
 import sys
+from io import StringIO
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from amem_cli.terminal.output import has_hyperlinks
 from tests.conftest import Program
+from tests.terminal import at_terminal
 from tests.vaults import write_note
 
 NAME = "Zoë's [tea] \N{TEACUP WITHOUT HANDLE} 100%"
@@ -66,3 +69,44 @@ def test_the_vault_and_the_desktop_decide_where(amem: Program, vault: Path) -> N
     amem.environment["SSH_CONNECTION"] = "10.0.0.1 1 10.0.0.2 22"
     assert amem("open", "b", "--no-wait").code == 0
     assert editor.exists() and not opener.exists()
+
+
+@pytest.mark.parametrize(
+    "command", [("list",), ("search", "tea"), ("show", "b"), ("links",)], ids=lambda words: words[0]
+)
+def test_a_terminal_with_links_gets_them(
+    amem: Program, vault: Path, command: tuple[str, ...]
+) -> None:
+    if command == ("links",):
+        assert amem("evolve", "--all").code == 0
+    where = {"AMEM_VAULT": str(vault), "AMEM_LLM_BACKEND": "none", "HOME": str(vault)}
+    link = f"{(vault / 'c.md').as_uri()}\x1b\\"
+    _, shown = at_terminal(vault, command, [("[q]uit", "q")], FORCE_HYPERLINK="1", **where)
+    if command != ("links",) or "c" in shown:
+        assert link in shown
+    _, shown = at_terminal(vault, command, [("[q]uit", "q")], FORCE_HYPERLINK="0", **where)
+    assert "\x1b]8;" not in shown
+    assert "\x1b]8;" not in amem(*command).out
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "xterm-kitty"}, True),
+        ({"TERM": "tmux-256color"}, False),
+        ({"TERM": "tmux-256color", "FORCE_HYPERLINK": "1"}, True),
+        ({"TERM": "linux"}, False),
+        ({"TERM": "dumb"}, False),
+        ({"WT_SESSION": "x"}, True),
+        ({}, False),
+    ],
+)
+def test_which_terminals_have_links(environment: dict[str, str], expected: bool) -> None:
+    assert has_hyperlinks(Terminal(), environment) is expected
+    assert not has_hyperlinks(StringIO(), {**environment, "FORCE_HYPERLINK": ""})
