@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.price import money
 from amem_cli.terminal.notes import change_lines
-from amem_cli.terminal.output import Styled
 from amem_cli.workspace.documents import COMPARED, document
 
 if TYPE_CHECKING:
@@ -34,9 +33,7 @@ def show_comparison(
     for letter, side in zip(LETTERS, comparison.sides, strict=True):
         asked = "metadata, links and changes" if side.settings.trusted else "contexts alone"
         how = "no model is asked" if side.model is None else f"asked for {asked}"
-        console.print(
-            Styled((f"{letter}  ", "bold cyan"), on_one_line(side.name), (f"  {how}", "dim"))
-        )
+        console.print((f"{letter}  ", "bold cyan"), on_one_line(side.name), (f"  {how}", "dim"))
     for number in range(max(map(len, comparison.results))):
         _show_note(console, comparison, number)
     _show_totals(console, comparison, totals, currency)
@@ -46,10 +43,10 @@ def _show_note(console: Console, comparison: Comparison, number: int) -> None:
     """What both sides would make of one note, as far as they were asked."""
     note = comparison.notes[number]
     console.print()
-    console.print(Styled((on_one_line(note.title), "bold"), (f"  {on_one_line(note.path)}", "dim")))
+    console.print((on_one_line(note.title), "bold"), (f"  {on_one_line(note.path)}", "dim"))
     for letter, side in zip(LETTERS, comparison.sides, strict=True):
         if note.private and side.model is not None and side.model.is_remote:
-            console.print(Styled((f"private: not sent to {letter}", "yellow")))
+            console.print((f"private: not sent to {letter}", "yellow"))
     one, other = ([*each, None][min(number, len(each))] for each in comparison.results)
     first, second = list(_lines(one, other)), list(_lines(other, one))
     if first == second:
@@ -61,7 +58,7 @@ def _show_note(console: Console, comparison: Comparison, number: int) -> None:
 
 def _show_lines(console: Console, mark: str, lines: list[tuple[str, Part]]) -> None:
     for label, text in lines or [("", "nothing to write")]:
-        console.print(Styled((f"  {mark:<3}{label:<10}", "cyan"), text))
+        console.print((f"  {mark:<3}{label:<10}", "cyan"), text)
         mark = ""
 
 
@@ -132,7 +129,7 @@ def _show_totals(
     width = max(len(text) for texts in rows.values() for text in texts)
     console.print()
     for label, texts in {"": list(LETTERS), **rows}.items():
-        console.print(Styled((f"{label:<24}", "cyan"), "  ".join(f"{t:>{width}}" for t in texts)))
+        console.print((f"{label:<24}", "cyan"), "  ".join(f"{t:>{width}}" for t in texts))
     made = totals[0].links + totals[1].links - comparison.links_by_both
     if made:
         console.print(f"{comparison.links_by_both} of {made} links are made by both")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.models.price import money
 from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, recommended_models
-from amem_cli.terminal.output import Styled, plural, size
+from amem_cli.terminal.output import plural, size
 from amem_cli.terminal.progress import span
 
 if TYPE_CHECKING:
@@ -167,42 +167,38 @@ def show_report(console: Console, report: ModelReport, currency: str) -> None:
     if not report.model:
         console.print("language model  none: amem works without one")
     elif verdict is not None:
-        console.print(Styled((verdict.line, _VERDICT_STYLES[verdict.kind])))
-        console.print(Styled(verdict.advice))
+        console.print((verdict.line, _VERDICT_STYLES[verdict.kind]))
+        console.print(verdict.advice)
     else:
         reason, advice = report.undecided
-        console.print(Styled((f"no verdict: {reason}", "bold yellow")))
-        console.print(Styled(advice))
+        console.print((f"no verdict: {reason}", "bold yellow"))
+        console.print(advice)
     if report.figures is not None:
         console.print()
         _show_figures(console, report, report.figures, currency)
     encoder = f"{report.encoder}, {report.dimension} dimensions"
     seconds = f"first text after {report.encoder_seconds:.1f} s"
-    console.print(Styled(("encoder         ", "cyan"), f"{encoder}, {seconds}"))
+    console.print(("encoder         ", "cyan"), f"{encoder}, {seconds}")
 
 
 def _show_figures(console: Console, report: ModelReport, figures: Figures, currency: str) -> None:
     asked = f"{report.model}, {len(report.results)} of {report.cases} notes asked"
-    console.print(Styled(("language model  ", "cyan"), asked))
+    console.print(("language model  ", "cyan"), asked)
     width = max(len(label) for label, _ in _ROWS)
     for label, name in _ROWS:
         grade = figures.grades.get(name)
         # What was never asked has no share: 0 of 0 would read as a failure.
         if grade is not None and figures.valid.hits:
             share: Share = getattr(figures, name)
-            console.print(
-                Styled(f"  {label:<{width}}  {share!s:<10}", (grade, _GRADE_STYLES[grade]))
-            )
+            console.print(f"  {label:<{width}}  {share!s:<10}", (grade, _GRADE_STYLES[grade]))
     if not figures.valid.hits:
         return
     tokens = f"{figures.tokens_per_note:,.0f} tokens"
     cost = f", cost {money(report.cost_per_note, currency)}" if report.cost_per_note else ""
-    console.print(
-        Styled(f"  {'a note takes':<{width}}  {figures.seconds_per_note:.1f} s, {tokens}{cost}")
-    )
+    console.print(f"  {'a note takes':<{width}}  {figures.seconds_per_note:.1f} s, {tokens}{cost}")
     seconds = _seconds_for_all(report)
     if seconds is not None:
-        console.print(Styled(f"  {plural(report.notes, 'note')} would take about {span(seconds)}"))
+        console.print(f"  {plural(report.notes, 'note')} would take about {span(seconds)}")
 
 
 def _seconds_for_all(report: ModelReport) -> float | None:

@@ -34,14 +34,6 @@ class Titled(Protocol):
     def path(self) -> str: ...
 
 
-class Styled(tuple[Part, ...]):
-    """The parts of a line."""
-
-    def __new__(cls, *parts: Part) -> Styled:
-        """Take each part as an argument."""
-        return super().__new__(cls, parts)
-
-
 class Console:
     """Prints result text, safe for a terminal, and styled if that shows styles.
 
@@ -59,10 +51,9 @@ class Console:
         dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
         self._styles = self.is_terminal and color is not False and not dumb
 
-    def print(self, *parts: Part | Styled) -> None:
+    def print(self, *parts: Part) -> None:
         """Print a line; on a terminal, each part stays in its place also from right to left."""
-        rows = (part if isinstance(part, Styled) else (part,) for part in parts)
-        self._stream.write("".join(self._shown(part) for row in rows for part in row) + "\n")
+        self._stream.write("".join(map(self._shown, parts)) + "\n")
         # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
         self._stream.flush()
 

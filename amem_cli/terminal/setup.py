@@ -10,7 +10,7 @@ from amem_cli.errors import extra_hint
 from amem_cli.language.detect import named_shares
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.sources import recommended_models
-from amem_cli.terminal.output import Styled, plural, size
+from amem_cli.terminal.output import plural, size
 
 if TYPE_CHECKING:
     from amem_cli.terminal.output import Console, Part
@@ -83,9 +83,9 @@ def shown_choices(survey: Survey) -> dict[str, Choice]:
 def show_survey(console: Console, survey: Survey) -> None:
     """What is here, what a model is worth, and what can be chosen."""
     for label, text in _facts(survey):
-        console.print(Styled((f"{label:<{_LABEL}}", "cyan"), text))
+        console.print((f"{label:<{_LABEL}}", "cyan"), text)
     console.print()
-    console.print(Styled((_WORTH, "dim")))
+    console.print((_WORTH, "dim"))
     console.print()
     _show_choices(console, survey)
     if not survey.is_capable_model_here:
@@ -137,10 +137,10 @@ def _show_choices(console: Console, survey: Survey) -> None:
             marks.append((" (recommended)", "bold green"))
         name = "no model" if choice.kind == "none" else _short(choice.name)
         label = f"  {key}  {name:<{max(width, len('no model'))}}  "
-        console.print(Styled((label, "cyan"), _facts_of(choice), *marks))
+        console.print((label, "cyan"), _facts_of(choice), *marks)
     left_out = len(survey.choices) - len(shown)
     if left_out:
-        console.print(Styled(f"     and {left_out} more; amem setup --json lists all"))
+        console.print(f"     and {left_out} more; amem setup --json lists all")
 
 
 def _facts_of(choice: Choice) -> str:
@@ -173,5 +173,5 @@ def _show_ways(console: Console, survey: Survey) -> None:
         ("a program", 'amem model use "llm -m NAME" --backend command', "gets your texts"),
         ("your agent", "amem mcp", "docs/agents.md"),
     ):
-        console.print(Styled((f"  {source:<{_LABEL - 2}}", "cyan"), f"{line}  ({note})"))
-    console.print(Styled("The first two keep your texts on this machine. Then: amem setup"))
+        console.print((f"  {source:<{_LABEL - 2}}", "cyan"), f"{line}  ({note})")
+    console.print("The first two keep your texts on this machine. Then: amem setup")

@@ -151,7 +151,7 @@ def test_a_merge_of_several_notes_tells_what_was_done_where_a_later_one_cannot_b
     (root / "Locked.md").chmod(0o444)
     refused = amem("--vault", "v", "dedupe", "--merge", "Keep", "Second", "--dry-run")
     assert refused.code == 3
-    assert "Locked.md is read-only; its link to “Second” must change" in refused.err
+    assert "Locked.md is read-only and must change" in refused.err
     run = amem("--vault", "v", "dedupe", "--merge", "Keep", "Third", "Second")
     assert run.code == 1
     assert "Third.md → merged into Keep.md" in run.out and "amem undo " in run.out
