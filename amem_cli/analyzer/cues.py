@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from amem_cli.analyzer.cue_patterns import (
@@ -61,6 +61,7 @@ _MOST_CUES = 20
 _CLAUSE = re.compile(r"[,;:()–—](?! dass\b)")
 # Not if it goes on with a pronoun: "[[…]]: it is wrong".
 _CLAUSE_END = re.compile(r"[,;:](?! (?:it|this|that|which|all of it|es|das|die|der)\b)")
+_THING = re.compile(r" (?:the|my|our|his|her|their) ((?:[\w-]+ ?){2,6})")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _NARROWED = re.compile(r"['’]|-\w")
 _TITLE_MARKS = "《〈「『"
@@ -166,7 +167,7 @@ def statements(
         sentence = _Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES)))
         if not sentence.cues:
             continue
-        pointed = list(_named(sentence, titles, leads))
+        pointed = list(_named(sentence, titles, leads)) or _named_in_part(sentence, titles)
         if moment is not None and not any(each.sure for each in pointed):
             pointed = _by_time(sentence, candidates, moment.date()) or pointed
         found += pointed
@@ -368,6 +369,28 @@ def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> bool:
                 or any_phrase("references.of_notes").match(folded, cue.start) is not None
             )
     return False
+
+
+def _named_in_part(sentence: _Sentence, titles: Sequence[SpokenTitle]) -> list[Statement]:
+    """What a sentence says of the one note whose title has the words of what is replaced: "the
+    Sunday evening review" of "I review new notes on Sunday evening"."""
+    folded = sentence.folded
+    for cue in sentence.cues:
+        thing = _THING.match(folded, cue.end) if cue.acts and cue.kind in _OF_SUBJECTS else None
+        if thing is None:
+            continue
+        telling = list(takewhile(lambda word: not is_stopword(word[0]), TOKEN.finditer(thing[1])))
+        stems = {stem(word[0]) for word in telling}
+        meant = [
+            at
+            for at, title in enumerate(titles)
+            if stems <= title.stems and 2 * len(stems) >= len(title.stems)
+        ]
+        end = thing.start(1) + (telling[-1].end() if telling else 0)
+        verb = folded[cue.start : cue.end]
+        if len(stems) > 1 and len(meant) == 1 and _ends_there(folded, end, verb):
+            return [sentence.says(meant[0], cue, "title", sure=True)]
+    return []
 
 
 def _ends_there(folded: str, end: int, verb: str) -> bool:

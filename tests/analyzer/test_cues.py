@@ -115,6 +115,30 @@ def test_a_cue_that_points_at_nothing_is_only_proposed_for_the_nearest_note() ->
     assert said("The Miwe came on Monday.", 0.9) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("This replaces the Sunday evening review.", True),
+        ("On Friday now, instead of the Sunday evening review of old.", False),
+        ("This replaces the Sunday evening review meeting.", False),
+        ("This replaces the Sunday evening.", False),
+        ("This replaces the evening milk.", False),
+    ],
+)
+def test_a_title_is_named_in_part(text: str, sure: bool) -> None:
+    title = "I review new notes on Sunday evening"
+    older = LinkCandidate("notes/Review.md", title, "Slowly.", 0.2, 3, created="2026-02-11T10:00")
+    found = [each for each in said(text, among=[*OLDER, older]) if each.sure]
+    assert [each.pointer for each in found] == ["title"] * sure
+
+
+def test_two_notes_that_are_named_in_part_are_not_told_apart() -> None:
+    names = ("Evening review of Sunday", "Review on Sunday evening")
+    alike = [LinkCandidate(f"{name}.md", name, "Slowly.", 0.2, 3) for name in names]
+    found = said("This replaces the Sunday evening review.", among=alike)
+    assert not [each for each in found if each.sure]
+
+
 def test_what_is_replaced_must_be_something_that_the_older_note_speaks_of() -> None:
     assert said("We take the used one instead of the Miwe.", 0.8)
     assert said("The Miwe bakes at 18 instead of 30, so we lost two hours.", 0.8) == []
