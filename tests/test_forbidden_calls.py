@@ -65,6 +65,7 @@ MAY_WRITE = {
     "models/onnx_file.py": "a graph and its weights in the place that the preparation names",
     "watch/watcher.py": "which machines watch a vault, in .amem/devices",
     "models/command.py": "the temporary folder that a command works in",
+    "models/program_run.py": "a program's input and output, in temporary files without names",
     "models/download.py": "a model that is being fetched, in the user's data folder",
     "git/repository.py": "the message of a commit, in a temporary folder",
     "index/connection.py": "a temporary index where the vault's cannot be written",
@@ -204,8 +205,8 @@ def _is_writing(call: ast.Call, names: dict[str, str]) -> bool:
         return _mode_writes(call, position=0)
     # A path's replace has one argument, a text's has two.
     is_move = call.func.attr == "replace" and len(call.args) == 1 and not call.keywords
-    # A workspace's unlink takes two notes; a path's takes nothing but a keyword.
-    is_verb = call.func.attr == "unlink" and len(call.args) == 2
+    # The program's own unlink takes two notes; a path's takes nothing but a keyword.
+    is_verb = call.func.attr == "unlink" and len(call.args) >= 2
     return is_move or (call.func.attr in _WRITING_METHODS and not is_verb)
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from amem_cli.doctor.finding import Finding
 from amem_cli.doctor.settings import UsableSettings
-from amem_cli.errors import AmemError, EncoderError
+from amem_cli.errors import AmemError, EncoderError, ModelError
 from amem_cli.models.open import open_model, server_url
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.settings import Settings
@@ -67,6 +67,8 @@ def language_model_findings(
     usable: UsableSettings, root: Path, environment: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Whether the language model exists, may be used, and its server can be reached."""
+    from amem_cli.models.llama_cpp import check_library
+
     settings = usable.settings
     try:
         model = open_model(settings, root, usable.origin, environment)
@@ -78,6 +80,11 @@ def language_model_findings(
         # A server that the user of this machine did not choose is not contacted either.
         yield Finding("", error.message, error.hint)
         return
+    try:
+        check_library()
+    except ModelError as error:
+        hint = f"{error.hint}. Servers and programs as models do not need it."
+        yield Finding("", error.message, hint, severity="notice")
     if model is None:
         return
     # Opening it has only checked the user's consent, and that a command's program is there; no

@@ -21,17 +21,19 @@ _LIST_OF_WORDS = re.compile(r"(?:[-*+] )?(?:tags?|keywords?|alias(?:es)?)\s?::?(
 _LABEL = re.compile(
     r"(?:[ \t>*+•-]|\d{1,3}[.)](?=[ \t]))*(?:[^:\n]{1,40}::|(?:related|links?|up|parent):)?", re.I
 )
+_PROPERTY = re.compile(r"[ \t]*(?:[\w.-]+:(?:[ \t].*)?|-[ \t].*|#.*)?\r?")
 
 
 def only_sentences(markdown: str) -> str:
     """The same text, character for character, but blank where it is no sentence.
 
-    That is code, comments, headings, tables, and sentences and list items that hold
+    That is code, comments, headings, tables, properties, and sentences and list items that hold
     nothing but links, tags, addresses and words that point to them (`See [[Walrus]].`). Linear in
     the length of the text.
     """
     links = scan_links(markdown)
     gone = [(each.start, each.end) for each in links.regions if each.kind != "code"]
+    gone.append((0, _end_of_header(markdown)))
     mute = [(each.start, each.end) for each in links.regions if each.kind == "code"]
     mute += links.spans
     bare = blank_out(blank_out(markdown, mute).replace("\0", _IN_PLACE_OF_A_LINK), gone)
@@ -41,6 +43,19 @@ def only_sentences(markdown: str) -> str:
         else:
             gone.append((start, end))
     return blank_out(markdown, gone).replace("\0", " ")
+
+
+def _end_of_header(text: str) -> int:
+    """Where properties end that are the text's and not the note's, such as a template's; or 0."""
+    lines = text.splitlines(keepends=True)
+    end = 0
+    for number, line in enumerate(lines):
+        end += len(line)
+        if number and line.rstrip() == "---":
+            return end
+        if not (_PROPERTY.fullmatch(line.rstrip("\n")) if number else line.rstrip() == "---"):
+            return 0
+    return 0
 
 
 def _blocks(bare: str) -> Iterator[tuple[int, int, bool]]:

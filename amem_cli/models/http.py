@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-import ssl
 import threading
 import time
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
@@ -60,7 +58,7 @@ def fetch(
     if stop is not None and stop.is_set():
         raise HttpFault("the request was stopped")
     use_proxies = not is_loopback(host_of(url))
-    client = httpx.Client(trust_env=use_proxies, verify=_certificates())
+    client = httpx.Client(trust_env=use_proxies)
     outcome: list[Reply | HttpFault] = []
 
     def attempt() -> None:
@@ -86,13 +84,6 @@ def fetch(
     if isinstance(outcome[0], HttpFault):
         raise outcome[0] from None
     return outcome[0]
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 def _exchange(

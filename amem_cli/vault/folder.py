@@ -309,7 +309,7 @@ class VaultFolder:
             with self._made_folder_of(path) as folder:
                 create_in(folder, name, content, modified_ns=modified_ns)
             return
-        with _told(path), self._folder_of(path) as folder:
+        with _told(path, NotADirectoryError), self._folder_of(path) as folder:
             if not self._is_spelled(path):
                 raise FileNotFoundError
             if folder.lstat(name).st_size > MAX_NOTE_BYTES:
@@ -465,15 +465,16 @@ class VaultFolder:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """What the system says of a note that cannot be written, as the program's own errors."""
+def _told(path: str, *gone: type[OSError]) -> Iterator[None]:
+    """What the system says of a note that cannot be written, as the program's own errors; `gone`
+    are further errors that mean that the note is not there."""
     try:
         yield
     except FileExistsError:
         raise
-    except (FileNotFoundError, NotADirectoryError):
-        raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
     except OSError as error:
+        if isinstance(error, (FileNotFoundError, *gone)):
+            raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
         raise write_failure(path, error) from error
 
 
