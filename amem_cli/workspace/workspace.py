@@ -209,19 +209,21 @@ class Workspace(OpenVault):
         *,
         limit: int = 6,
         budget: int | None = None,
+        use_model: bool = True,
         filters: Filters | None = None,
     ) -> Answer:
         """Answer a question from the notes that a search finds, or say that they do not hold it.
 
         Args:
             budget: tokens of notes to answer from; None is half the model's window.
+            use_model: False only quotes.
 
         Raises:
             UsageError: the question is empty.
         """
         from amem_cli.ask.ask import ask, budget_of
 
-        trusted = self.model_trust.asked_for == "all"
+        trusted = use_model and self.model_trust.asked_for == "all"
         encoder = self._encoder_if_any()
         with self.model_at_work() if trusted else contextlib.nullcontext():
             # A model that is not asked is not loaded either.

@@ -241,8 +241,8 @@ def test_a_model_that_fails_is_told_of_in_a_short_line_and_a_hint(
     gone = {"AMEM_LLM_BASE_URL": "http://127.0.0.1:9/v1"}
     lines = amem("add", TEXT, "--title", "Torn", **gone).out.splitlines()
     at = lines.index("  note     127.0.0.1: no connection; amem analyzer stands in")
-    hint = "  pending  Is the server running, and online? `amem evolve` asks the model again"
-    assert lines[at + 1 :] == [hint]
+    hint = "  note     Is the server running, and online?"
+    assert lines[at + 1 :] == [hint, "  pending  `amem evolve` asks the model again"]
 
 
 def test_the_analyzer_stands_in_until_the_model_answers(

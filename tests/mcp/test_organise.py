@@ -142,7 +142,7 @@ def test_an_answer_of_another_form_is_never_written(amem: Program, vault: Path) 
         good = good_answer(me.ok("next_to_organise"))
         for answer, why in (
             ({}, "does not have exactly the asked properties"),
-            ({**good["answer"], "context": 7}, "answer.context is not a string"),
+            ({**good["answer"], "context": 7}, "context is not a text on one line"),
             ({**good["answer"], "links": [link(note="n7")]}, "is not one of the words"),
         ):
             for final in (False, True):
