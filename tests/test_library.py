@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from amem_cli import AgenticMemorySystem, AmemError
+from amem_cli.library.open import open_workspace
 
 
 @pytest.fixture
@@ -183,3 +185,12 @@ def test_what_is_suggested_stands_beside_the_links(
     memory.update(second, links=[first])
     note = memory.read(second)
     assert note is not None and (note.links, note.suggested) == ([first], [])
+
+
+def test_the_usual_encoder_does_not_take_the_place_of_the_vaults(tmp_path: Path) -> None:
+    with AgenticMemorySystem(vault=tmp_path / "v", llm_backend="none"):
+        pass
+    (tmp_path / "v/.amem/config.toml").write_text('[encoder]\nmodel = "nobody/of-this-vault"\n')
+    usual = ("all-MiniLM-L6-v2", "none", None, None, None)
+    with closing(open_workspace(tmp_path / "v", *usual)) as workspace:
+        assert workspace.settings.encoder_model == "nobody/of-this-vault"

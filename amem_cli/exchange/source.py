@@ -79,6 +79,7 @@ class SourceNote:
 
 # A note of 2 MiB with the header that it may get.
 MAX_NOTE_BYTES = 2 * 1024 * 1024 - 64 * 1024
+_MAX_FOLDERS = 64
 MAX_OTHER_BYTES = 50 * 1024 * 1024
 NOTE_ENDINGS = (".md", ".markdown")
 
@@ -152,6 +153,9 @@ class SourceFolder:
             if entry.is_symlink():
                 self._leave_out(path, "is a symbolic link and was left out")
             elif entry.is_dir(follow_symlinks=False) and not is_junction(entry):
+                if path.count("/") >= _MAX_FOLDERS:
+                    self._leave_out(path, "lies too deep and was left out")
+                    continue
                 yield from self._walk(path)
             elif not entry.is_file(follow_symlinks=False):
                 self._leave_out(path, "is not a regular file and was left out")

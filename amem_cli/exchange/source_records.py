@@ -319,15 +319,18 @@ def parse_json(path: Path, text: str) -> object:
 
 _CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
 _DOCUMENT = "chroma:document"
-_ITEMS = (
-    "SELECT e.id, embedding_id, e.created_at FROM embeddings e JOIN segments s ON s.id = segment_id"
-    " WHERE s.collection = ? ORDER BY e.id"
-)
 # Texts as bytes, for any file may hold some that are not UTF-8.
+_ITEMS = (
+    "SELECT e.id, CAST(embedding_id AS BLOB), CAST(e.created_at AS BLOB) FROM embeddings e"
+    " JOIN segments s ON s.id = segment_id WHERE s.collection = ? ORDER BY e.id"
+)
 _FIELDS = (
     "SELECT CAST(key AS BLOB), CAST(string_value AS BLOB), int_value, float_value"
     " FROM embedding_metadata WHERE id = ?"
 )
+
+
+_HISTORY = ("memory_id", "new_memory", "event", "created_at")
 
 
 def tables_of(path: Path) -> frozenset[str]:
@@ -352,15 +355,15 @@ def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
             yield from _reported(read, records, f"{path.name}:{name or ''}", problems)
 
 
-def _chroma_record(db: apsw.Connection, number: int, item: str, added: str) -> dict[str, Any]:
+def _chroma_record(db: apsw.Connection, number: int, item: bytes, added: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, text, *numbers in db.execute(_FIELDS, (number,)):
         values = (_decoded(text), *numbers)
         fields[_decoded(key) or ""] = next((value for value in values if value is not None), None)
     content = fields.pop(_DOCUMENT, None) or fields.get("content")
     moment = fields.get("timestamp")
-    timestamp = moment if moment_in(_string(moment)) else added
-    return {"id": item, **fields, "timestamp": timestamp, "content": content}
+    timestamp = moment if moment_in(_string(moment)) else _decoded(added)
+    return {"id": _decoded(item), **fields, "timestamp": timestamp, "content": content}
 
 
 def _decoded(text: bytes | None) -> str | None:
@@ -372,11 +375,19 @@ def _decoded(text: bytes | None) -> str | None:
 def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
     """The memories in mem0's `history.db` that were not deleted, in the order of their making."""
     with _copy_of(path) as db:
-        names = [str(row[1]) for row in db.execute("PRAGMA table_info(history)")]
-        if not {"memory_id", "new_memory", "event", "created_at", "is_deleted"} <= {*names}:
+        known = {str(row[1]) for row in db.execute("PRAGMA table_info(history)")}
+        if not {"is_deleted", "updated_at", *_HISTORY} <= known:
             raise SettingsError(f"{path} is not a history of mem0")
-        rows = db.execute("SELECT * FROM history ORDER BY created_at, updated_at, rowid")
-        records = (dict(zip(names, row, strict=True)) for row in rows)
+        names = [*_HISTORY, *(name for name in ("actor_id", "role") if name in known)]
+        texts = ", ".join(f"CAST({name} AS BLOB)" for name in names)
+        rows = db.execute(
+            f"SELECT is_deleted, {texts} FROM history"  # noqa: S608
+            " ORDER BY created_at, updated_at, rowid"
+        )
+        records = (
+            {"is_deleted": gone, **dict(zip(names, map(_decoded, row), strict=True))}
+            for gone, *row in rows
+        )
         read = partial(foreign_note, SHAPES["mem0"])
         yield from _reported(read, memories_in_history(records), path.name, problems)
 

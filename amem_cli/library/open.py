@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.errors import SettingsError, UsageError
-from amem_cli.settings import STATE_FOLDER, checked_value, key_of
+from amem_cli.settings import STATE_FOLDER, Settings, checked_value, key_of
 from amem_cli.workspace.workspace import Workspace
 
 DEFAULT_FOLDER = "amem-vault"
@@ -59,7 +59,8 @@ def open_workspace(
     if model_name and (Path(model_name).expanduser() / STATE_FOLDER).is_dir():
         raise UsageError(f"{model_name} is a vault", hint=f"Write vault={model_name!r}.")
     chosen = {
-        "encoder_model": model_name,
+        # A vault may have chosen another one; two would take turns at its index.
+        "encoder_model": None if model_name == Settings().encoder_model else model_name,
         "llm_backend": backend,
         "llm_model": llm_model,
         "llm_base_url": base_url,

@@ -63,8 +63,8 @@ class AgenticMemorySystem:
     A call that takes an id raises NotFoundError if several notes have it.
 
     Args:
-        model_name: the encoder, any sentence-transformers name or folder; None takes the vault's
-            setting.
+        model_name: the encoder, any sentence-transformers name or folder; None and the usual name
+            take the vault's setting.
         llm_backend: `llama.cpp`, `openai` (any server that speaks its protocol; `vllm`, `sglang`
             and `lmstudio` mean the same), `ollama`, `command` or `none`; None takes the vault's
             setting.

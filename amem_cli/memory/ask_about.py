@@ -251,7 +251,7 @@ class NoteQuestion:
         refused = found.linking.refused if found.linking is not None else {}
         if self.links is not None and refused:
             older = [one for one in self.links.candidates if one.path in refused]
-            links = replace(self.links, candidates=older, existing=(), max_links=0)
+            links = replace(self.links, candidates=older, existing=(), max_links=0, mends=True)
             shown = shown_notes(self.note, links).items()
             faults += [f"changes, {name}: {refused[one.path]}" for name, one in shown]
         if metadata is None and links is None:

@@ -94,6 +94,7 @@ class LinkQuestion:
         existing: the machine's links between these notes, and the note, to look at again.
         evolve: the model may change the older notes.
         max_links: most links of an answer.
+        mends: no link is asked for, as the changes of an earlier answer are to be mended.
     """
 
     candidates: Sequence[LinkCandidate]
@@ -103,6 +104,7 @@ class LinkQuestion:
     existing: Sequence[ExistingLink] = ()
     evolve: bool = True
     max_links: int = MOST_LINKS
+    mends: bool = False
 
 
 def shown_text(question: LinkQuestion) -> str:
@@ -264,11 +266,10 @@ def check_links(
     links, surplus = links[: question.max_links], links[question.max_links :]
     faults += [f"links: {link.target} is one too many" for link in surplus]
     linked = {link.target for link in links}
-    # If no link is asked for, the changes of an earlier answer are to be mended.
     may_change = {
         name: one
         for name, one in shown.items()
-        if (one.path in linked or not question.max_links) and one.private == note.private
+        if (one.path in linked or question.mends) and one.private == note.private
     }
     found = checked_changes(
         answer.get("changes"), note, may_change, (*vocabulary, *note.tags), similarity

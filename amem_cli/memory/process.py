@@ -9,6 +9,7 @@ a later answer replaces these values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -164,8 +165,14 @@ class MemoryProcess:
             WriteConflict: the note changed meanwhile; nothing was written.
         """
         outcome = self._record(content, analysis, dry_run=False, only_pending=False)
-        embed_missing(self.ports, self.encoder)
+        self._embed_written()
         return outcome
+
+    def _embed_written(self) -> None:
+        """Let later notes find this one by its metadata as well."""
+        # It is written and recorded, whatever another program does with the index's encoder.
+        with suppress(EncoderError):
+            embed_missing(self.ports, self.encoder)
 
     def _ready(
         self, path: str, asked: bool, only_pending: bool
@@ -228,8 +235,7 @@ class MemoryProcess:
             self._count_failure(path, error.message)
             return waiting((error.message, error.hint))
         if not dry_run:
-            # Later notes find this one by its metadata as well.
-            embed_missing(self.ports, self.encoder)
+            self._embed_written()
         if failure is None:
             return outcome
         pending = not self._is_finished(content, note)

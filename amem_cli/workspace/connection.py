@@ -171,13 +171,10 @@ class ConfiguredModels:
         Raises:
             SettingsError: they cannot be read; the former ones stay in force.
         """
-        former = self.__dict__.pop("_layers", None)
-        try:
-            present = self.settings
-        except SettingsError:
-            if former is not None:
-                self.__dict__["_layers"] = former
-            raise
+        former = self.__dict__.get("_layers")
+        user_file, own_file = self.files
+        layers = load_settings(own_file, user_file, self.environment, self.overrides)
+        self.__dict__["_layers"], present = layers, layers[0]
         if former is None:
             return ()
         names, before = setting_keys().items(), former[0]

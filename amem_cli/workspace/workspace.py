@@ -121,7 +121,7 @@ def without(result: _Result, hidden: Collection[str]) -> _Result:
 
 def _tells_of(item: Any, hidden: Collection[str]) -> bool:
     if isinstance(item, str):
-        return any(path in item for path in hidden)
+        return item in hidden or (" " in item and any(path in item for path in hidden))
     parts = (item, getattr(item, "note", None), getattr(item, "link_change", None))
     ends = (getattr(part, name, None) for part in parts for name in ("path", "source", "target"))
     return any(getattr(end, "path", end) in hidden for end in ends)
@@ -194,8 +194,9 @@ class Workspace(OpenVault):
         return replace(filters or Filters(), hidden=self.hidden())
 
     def _encoder_with_all_embedded(self) -> Encoder:
-        self.embed_missing()
-        return self.encoder
+        encoder = self.encoder
+        self.embed_missing(encoder)
+        return encoder
 
     def _encoder_if_any(self) -> Encoder | None:
         """The encoder to search with; None, and a notice, if it cannot be had."""

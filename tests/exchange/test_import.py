@@ -232,11 +232,23 @@ def test_the_history_of_mem0_gives_the_last_text_of_what_is_remembered(
         ("4", "m2", "Soon gone", None, "DELETE", "2025-01-03T10:00:00", None, 1, None, None),
     ]:
         db.execute(f"INSERT INTO history VALUES({','.join('?' * 10)})", row)
+    # What is no text costs itself and no other memory.
+    odd = "INSERT INTO history(id, memory_id, new_memory, event, created_at, is_deleted, actor_id)"
+    db.execute(f"{odd} VALUES('5', 'm3', CAST(x'ff' AS TEXT), 'ADD', '2025-01-04', 0, x'00')")
     db.close()
     report = bring_in(ports, tmp_path / "history.db")
     assert report.paths == ("notes/Loves tea.md",)
     note = parse_note("x.md", (root / "notes/Loves tea.md").read_bytes())
     assert (note.id, note.created) == ("m1", "2025-01-01T10:00:00")
+
+
+def test_a_folder_that_lies_too_deep_is_left_out(ports: VaultPorts, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    write_note(source, "One.md", "The first.\n")
+    write_note(source, "/".join(["d"] * 80) + "/Two.md", "The second.\n")
+    report = bring_in(ports, source)
+    assert report.paths == ("notes/One.md",)
+    assert any("lies too deep" in problem.message for problem in report.refused)
 
 
 def test_a_note_that_changed_in_its_source_is_told_of_and_not_doubled(

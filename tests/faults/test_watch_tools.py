@@ -231,3 +231,52 @@ def test_a_folder_of_two_hundred_notes_is_renamed(bench: Bench) -> None:
     assert bench.paths_by_id() == {
         key: path.replace("notes/", "archive/") for key, path in known.items()
     }
+
+
+def test_sed_changes_many_notes_in_place(bench: Bench) -> None:
+    known = watched(bench, 30)
+    with watching(bench.amem, bench.root, *RESTING) as bench.watcher:
+        bench.run("sh", "-c", "sed -i s/walrus/penguin/ notes/*.md")
+        bench.watcher.until(lambda: len(bench.found("penguin")) == 30)
+        bench.until_in_step()
+        assert not [each for each in bench.watcher.lines("noticed") if each["removed"]]
+    assert bench.paths_by_id() == known
+
+
+def test_an_editor_that_saves_while_one_types_is_followed_to_the_last_word(bench: Bench) -> None:
+    """Obsidian writes in place, again and again while one types, and renames as it likes."""
+    known = watched(bench, 3)
+    script = (
+        "import sys, time\n"
+        "for number in range(40):\n"
+        "    with open('notes/n1.md', 'w') as note:\n"
+        "        note.write(sys.argv[1] + f'typed {number} ' * 20 + 'zq%dx' % number)\n"
+        "    time.sleep(0.05)\n"
+    )
+    with watching(bench.amem, bench.root, *RESTING) as bench.watcher:
+        bench.run(sys.executable, "-c", script, _note(1, "").strip() + "\n")
+        bench.watcher.until(lambda: bench.found("zq39x") == ["notes/n1.md"])
+        (bench.root / "notes/n1.md").rename(bench.root / "notes/Typed.md")
+        bench.watcher.until(lambda: bench.found("zq39x") == ["notes/Typed.md"])
+        bench.until_in_step()
+    renamed = {
+        key: "notes/Typed.md" if path == "notes/n1.md" else path for key, path in known.items()
+    }
+    assert bench.paths_by_id() == renamed
+
+
+def test_a_stash_and_its_return_are_followed(bench: Bench) -> None:
+    watched(bench, 40)
+    repository = bench.repository()
+    with watching(bench.amem, bench.root, *RESTING) as bench.watcher:
+        for number in range(40):
+            bench.write(number, f"penguin {number}")
+        bench.write(800, "penguin that git does not know")
+        bench.watcher.until(lambda: len(bench.found("penguin")) == 41)
+        repository.git("stash", "-q", "-u")
+        bench.watcher.until(lambda: bench.found("penguin") == [])
+        bench.until_in_step()
+        repository.git("stash", "pop", "-q")
+        bench.watcher.until(lambda: len(bench.found("penguin")) == 41)
+        bench.until_in_step()
+        assert bench.watcher.lines("asking") == []

@@ -142,6 +142,10 @@ def test_the_number_of_links_is_bounded() -> None:
     assert len(found.links) == 1
 
 
+def test_a_note_that_is_not_linked_is_not_changed() -> None:
+    assert not plan({"links": [], "changes": [change()]}, max_links=0).evolutions
+
+
 def test_a_reason_about_something_else_is_left_to_the_caller() -> None:
     found = plan({"links": [link("n1", reason="The weather in Leipzig was splendid.")]})
     assert found.links[0].reason == ""
