@@ -375,7 +375,7 @@ def _open_closed_streams() -> None:
             reconfigure(errors=PLAINLY)
     if sys.platform == "win32":
         # Its console heeds the codes of colours only where a program asks for that.
-        from colorama import just_fix_windows_console
+        from colorama import just_fix_windows_console  # type: ignore[import-untyped]
 
         just_fix_windows_console()
 

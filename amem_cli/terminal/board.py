@@ -70,7 +70,7 @@ class WatchBoard:
             refresh_per_second=1,
         )
         self._refresh = live.refresh
-        if hasattr(signal, "SIGTSTP"):
+        if sys.platform != "win32":
             signal.signal(signal.SIGTSTP, self._suspend)
         # A terminal that hung up cannot be restored, and that is not an error.
         with redirect_stderr(_Notices(self)), suppress(OSError), live:
@@ -107,7 +107,8 @@ class WatchBoard:
     def _suspend(self, number: int, frame: object) -> None:
         """Ctrl-Z: show the shell's screen until the shell continues the watcher."""
         self.leave()
-        os.kill(os.getpid(), signal.SIGSTOP)
+        if sys.platform != "win32":
+            os.kill(os.getpid(), signal.SIGSTOP)
         with suppress(OSError):
             os.write(sys.stdout.fileno(), _ENTER_SCREEN)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,13 +55,16 @@ class Console:
 
     def print(self, *parts: Part) -> None:
         """Print a line; on a terminal, each part stays in its place also from right to left."""
-        self._stream.write("".join(map(self._shown, parts)) + "\n")
+        pairs = ((part, "") if isinstance(part, str) else part for part in parts)
+        line = [(printable(text), style) for text, style in pairs]
+        if self._stream.isatty():
+            line = _wrapped(line, shutil.get_terminal_size().columns)
+        self._stream.write("".join(self._shown(*part) for part in line) + "\n")
         # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
         self._stream.flush()
 
-    def _shown(self, part: Part) -> str:
-        text, style = (part, "") if isinstance(part, str) else part
-        text = isolated(printable(text)) if self.is_terminal else printable(text)
+    def _shown(self, text: str, style: str) -> str:
+        text = isolated(text) if self.is_terminal else text
         style, _, path = style.partition(_LINK)
         if path and self._root:
             # `file://…`, of characters that no terminal takes for an end.
@@ -68,6 +73,30 @@ class Console:
         if not (style and text and self._styles):
             return text
         return f"\x1b[{';'.join(str(_CODES[word]) for word in style.split())}m{text}\x1b[0m"
+
+
+def _wrapped(parts: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:
+    """Parts of a line broken between words; what follows begins below the line's first word."""
+    if 2 * sum(len(text) for text, _ in parts) < width:
+        return list(parts)
+    from rich.cells import cell_len
+
+    column, indent, wrapped = 0, -1, []
+    for text, style in parts:
+        pieces = []
+        for piece in re.findall(r"\n|[^\S\n]+|\S+", text):
+            columns = cell_len(piece)
+            if piece == "\n":
+                column, indent, columns = 0, -1, 0
+            elif not piece.isspace():
+                indent = column if indent < 0 else indent
+                if column + columns > width and column > indent:
+                    pieces.append("\n" + " " * indent)
+                    column = indent
+            pieces.append(piece)
+            column += columns
+        wrapped.append(("".join(pieces), style))
+    return wrapped
 
 
 # In a style, before the path of the note to which a text leads.
