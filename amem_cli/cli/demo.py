@@ -59,10 +59,11 @@ def _story(session: Session, root: Path, *, llm: bool) -> dict[str, Any]:
     def run(heading: str, shown: str, *line: str) -> Any:
         console.print((f"\n{heading}", "bold underline"))
         console.print(f"$ amem {shown}")
-        page = io.StringIO()
+        written = io.BytesIO()
+        page = io.TextIOWrapper(written, encoding="utf-8", write_through=True)
         with redirect_stdout(page if as_json else sys.stdout):
             app([*options, *line], prog_name="amem", standalone_mode=False)
-        return json.loads(page.getvalue()) if as_json else None
+        return json.loads(written.getvalue()) if as_json else None
 
     create_vault(root)
     with closing(session.open(root, llm=llm)) as workspace:

@@ -96,6 +96,8 @@ class JsonLineChild:
             with contextlib.suppress(OSError):
                 self._stdin.write(json.dumps(message).encode("ascii") + b"\n")
                 self._stdin.flush()
+            # A child that ended without reading may have said something.
+            with contextlib.suppress(OSError):
                 line = self._stdout.readline(MAX_LINE_BYTES)
         finally:
             timer.cancel()
