@@ -10,6 +10,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -224,6 +225,15 @@ def sha_of(folder: VaultFolder, path: str) -> str | None:
     return sha256(place.read_bytes()) if is_ours else ""
 
 
+_MAX_TEXT = 256 * 1024
+# An unclosed one matches too, so that no text is scanned twice.
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)", re.DOTALL)
+# A list in a list could be nested without end.
+_BARE_LIST = re.compile(
+    r"[\[(](?:[,.\s0-9]|(?:True|False|None|true|false|null)\b|-(?=[0-9])|[eE][+-]?(?=[0-9]))*[\])]"
+)
+
+
 def texts_in(value: object) -> tuple[str, ...]:
     """The texts and numbers of a list, each once; it may be written out in a text.
 
@@ -242,9 +252,10 @@ def texts_in(value: object) -> tuple[str, ...]:
 
 
 def _written_list(text: str) -> object:
-    # Neither runs anything; what is nested without end is refused by both.
-    for read in (json.loads, ast.literal_eval) if text[:1] in ("[", "(") else ():
-        with suppress(ValueError, SyntaxError, MemoryError, TypeError, RecursionError):
+    bare = _STRING.sub("", text) if text[:1] in ("[", "(") and len(text) <= _MAX_TEXT else ""
+    # Python compiles what it reads, so it gets nothing but plain data.
+    for read in (json.loads, ast.literal_eval) if _BARE_LIST.fullmatch(bare) else ():
+        with suppress(ValueError, SyntaxError, MemoryError, TypeError):
             return read(text)
     return () if text[:1] == "{" else text.split(",")
 

@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -317,20 +317,21 @@ def parse_json(path: Path, text: str) -> object:
         raise SettingsError(f"{path} holds a number that is too long to be read") from None
 
 
+_MAX_VALUE = 64 * 1024 * 1024
+_MAX_DATABASE_BYTES = 8 * 1024 * 1024 * 1024
 _CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
 _DOCUMENT = "chroma:document"
-# Texts as bytes, for any file may hold some that are not UTF-8.
+# What is read of tables, and how.
+_COLLECTIONS = ("id", "name"), "FROM collections ORDER BY name = 'memories' DESC, name"
 _ITEMS = (
-    "SELECT e.id, CAST(embedding_id AS BLOB), CAST(e.created_at AS BLOB) FROM embeddings e"
-    " JOIN segments s ON s.id = segment_id WHERE s.collection = ? ORDER BY e.id"
+    ("e.id", "embedding_id", "e.created_at"),
+    "FROM embeddings e JOIN segments s ON s.id = segment_id WHERE s.collection = ? ORDER BY e.id",
 )
 _FIELDS = (
-    "SELECT CAST(key AS BLOB), CAST(string_value AS BLOB), int_value, float_value"
-    " FROM embedding_metadata WHERE id = ?"
+    ("key", "string_value", "int_value", "float_value"),
+    ("FROM embedding_metadata WHERE id = ?"),
 )
-
-
-_HISTORY = ("memory_id", "new_memory", "event", "created_at")
+_HISTORY = ("memory_id", "new_memory", "event", "created_at", "is_deleted")
 
 
 def tables_of(path: Path) -> frozenset[str]:
@@ -349,52 +350,58 @@ def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
                 f"{path} is not a Chroma database: it has no table {min(missing)}",
                 hint="Chroma writes such files from version 0.4 on.",
             )
-        collections = "SELECT id, name FROM collections ORDER BY name = 'memories' DESC, name"
-        for collection, name in db.execute(collections):
-            records = (_chroma_record(db, *item) for item in db.execute(_ITEMS, (collection,)))
+        for collection, name in _read(db, _COLLECTIONS):
+            records = (_chroma_record(db, *item) for item in _read(db, _ITEMS, collection))
             yield from _reported(read, records, f"{path.name}:{name or ''}", problems)
 
 
-def _chroma_record(db: apsw.Connection, number: int, item: bytes, added: bytes) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for key, text, *numbers in db.execute(_FIELDS, (number,)):
-        values = (_decoded(text), *numbers)
-        fields[_decoded(key) or ""] = next((value for value in values if value is not None), None)
+def _chroma_record(db: apsw.Connection, number: int, item: str, added: str) -> dict[str, Any]:
+    fields = {
+        key: next((value for value in values if value is not None), None)
+        for key, *values in _read(db, _FIELDS, number)
+    }
     content = fields.pop(_DOCUMENT, None) or fields.get("content")
     moment = fields.get("timestamp")
-    timestamp = moment if moment_in(_string(moment)) else _decoded(added)
-    return {"id": _decoded(item), **fields, "timestamp": timestamp, "content": content}
-
-
-def _decoded(text: bytes | None) -> str | None:
-    with suppress(UnicodeDecodeError):
-        return None if text is None else text.decode("utf-8")
-    return None
+    timestamp = moment if moment_in(_string(moment)) else added
+    return {"id": item, **fields, "timestamp": timestamp, "content": content}
 
 
 def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
     """The memories in mem0's `history.db` that were not deleted, in the order of their making."""
     with _copy_of(path) as db:
-        known = {str(row[1]) for row in db.execute("PRAGMA table_info(history)")}
-        if not {"is_deleted", "updated_at", *_HISTORY} <= known:
+        columns = {row[1] for row in db.execute("PRAGMA table_info(history)")}
+        if not columns.issuperset(_HISTORY):
             raise SettingsError(f"{path} is not a history of mem0")
-        names = [*_HISTORY, *(name for name in ("actor_id", "role") if name in known)]
-        texts = ", ".join(f"CAST({name} AS BLOB)" for name in names)
-        rows = db.execute(
-            f"SELECT is_deleted, {texts} FROM history"  # noqa: S608
-            " ORDER BY created_at, updated_at, rowid"
-        )
-        records = (
-            {"is_deleted": gone, **dict(zip(names, map(_decoded, row), strict=True))}
-            for gone, *row in rows
-        )
+        names = [*_HISTORY, *(name for name in ("actor_id", "role") if name in columns)]
+        rows = _read(db, (names, "FROM history ORDER BY created_at, updated_at, rowid"))
+        records = (dict(zip(names, row, strict=True)) for row in rows)
         read = partial(foreign_note, SHAPES["mem0"])
         yield from _reported(read, memories_in_history(records), path.name, problems)
 
 
+def _read(
+    db: apsw.Connection, query: tuple[Sequence[str], str], *values: object
+) -> Iterator[tuple[Any, ...]]:
+    """Columns of rows; None for an endless text or one that is not UTF-8, as any file may hold."""
+    columns, rest = query
+    raw = (
+        f"CASE WHEN length({name}) > {_MAX_VALUE} THEN NULL"
+        f" WHEN typeof({name}) = 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
+        for name in columns
+    )
+    for row in db.execute(f"SELECT {', '.join(raw)} {rest}", values):
+        yield tuple(_decoded(value) if isinstance(value, bytes) else value for value in row)
+
+
+def _decoded(value: bytes) -> str | None:
+    with suppress(UnicodeDecodeError):
+        return value.decode("utf-8")
+    return None
+
+
 def _tables(db: apsw.Connection) -> frozenset[str]:
-    rows = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return frozenset(str(name) for (name,) in rows)
+    tables = _read(db, (["name"], "FROM sqlite_master WHERE type = 'table'"))
+    return frozenset(str(name) for (name,) in tables)
 
 
 @contextmanager
@@ -406,6 +413,8 @@ def _copy_of(path: Path) -> Iterator[apsw.Connection]:
     with tempfile.TemporaryDirectory(prefix="amem-import-") as folder:
         copy = Path(folder) / "copy.db"
         try:
+            if path.stat().st_size > _MAX_DATABASE_BYTES:
+                raise SettingsError(f"{path} is larger than 8 GiB")
             shutil.copyfile(path, copy)
             # A running program keeps its last writes in the log.
             log = path.with_name(path.name + "-wal")
@@ -421,7 +430,7 @@ def _copy_of(path: Path) -> Iterator[apsw.Connection]:
                 db.pragma("cell_size_check", True)
                 db.pragma("query_only", True)
                 yield db
-        except (apsw.Error, UnicodeDecodeError) as error:
+        except apsw.Error as error:
             raise SettingsError(
                 f"{path} cannot be read as a database: {error}", hint="Copy it from a backup."
             ) from None

@@ -61,9 +61,6 @@ class EvolveBatch:
         waiting = waiting_notes(ports.index, ports.clock.now(), [*self.paths, *self.rest])
         self.process = replace(self.process, waiting=waiting)
         self._held_since = time.monotonic()
-        yield from self._in_order()
-
-    def _in_order(self) -> Generator[Outcome, None, None]:
         for path in self.paths:
             self.begin(path)
             try:

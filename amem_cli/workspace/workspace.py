@@ -121,7 +121,8 @@ def without(result: _Result, hidden: Collection[str]) -> _Result:
 
 def _tells_of(item: Any, hidden: Collection[str]) -> bool:
     if isinstance(item, str):
-        return item in hidden or (" " in item and any(path in item for path in hidden))
+        is_path = item.endswith(".md") and " " not in item
+        return item in hidden if is_path else any(path in item for path in hidden)
     parts = (item, getattr(item, "note", None), getattr(item, "link_change", None))
     ends = (getattr(part, name, None) for part in parts for name in ("path", "source", "target"))
     return any(getattr(end, "path", end) in hidden for end in ends)

@@ -609,6 +609,25 @@ def test_a_database_with_text_that_is_none_gives_what_can_be_read(
     )
 
 
+def test_one_endless_text_of_a_database_stops_no_other_note(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    import apsw
+
+    place = tmp_path / "chroma.sqlite3"
+    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
+    with contextlib.closing(apsw.Connection(str(place))) as db:
+        db.execute(
+            "UPDATE embedding_metadata SET string_value = printf('%.*c', 70000000, 'x')"
+            " WHERE key IN ('chroma:document', 'content') AND id = 1"
+        )
+    report = bring_in(ports, place)
+    assert (len(report.made), [problem.message for problem in report.refused]) == (
+        4,
+        ["no “content”"],
+    )
+
+
 def test_a_memory_without_a_time_of_its_own_has_that_of_its_row(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
