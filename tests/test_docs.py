@@ -230,3 +230,12 @@ NAMED_MODULES = sorted(
 def test_a_module_that_a_page_names_exists(page: str, module: str) -> None:
     place = TOP / ("tests" if "/test_" in module else "amem_cli") / module
     assert place.with_suffix(".py").is_file() or place.is_dir()
+
+
+def test_the_tests_that_a_promise_names_exist() -> None:
+    promises = (TOP / "docs" / "reliability.md").read_text(encoding="utf-8")
+    place = Path("none")
+    for file, name, more in re.findall(r"`((?:tests/)?[\w/]+\.py)?::(test_\w+)(\*?)", promises):
+        place = TOP / "tests" / file.removeprefix("tests/") if file else place
+        ending = "" if more else r"\("
+        assert re.search(rf"def {name}{ending}", place.read_text(encoding="utf-8")), (place, name)

@@ -290,7 +290,7 @@ def compare(
         int, Option("--notes", *LIMIT, min=1, max=1000, help="How many notes, without names.")
     ] = 10,
 ) -> None:
-    """Compare two models on your own notes, side by side; nothing is written.
+    """Compare two models on your own notes; nothing is written.
 
     For each note: the metadata, links and changes to older notes that each model would write if
     the note were added at its place in time, without what amem wrote in it before. Then what that

@@ -144,7 +144,7 @@ Look after the vault
   export   exchange Export notes as JSON Lines or as plain markdown with ordinary links.
 Set up
   model    model    Manage the language model and the encoder of a vault.
-  compare  evolve   Compare two models on your own notes, side by side; nothing is written.
+  compare  evolve   Compare two models on your own notes; nothing is written.
   config   config   Read and change settings of the vault or the user.
   lsp      serve    Serve the vault to a text editor over the Language Server Protocol (stdio).
   mcp      serve    Serve the vault to an agent over the Model Context Protocol (stdio).

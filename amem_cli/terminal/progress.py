@@ -1,4 +1,4 @@
-"""Progress of long runs, on stderr: a bar on a terminal, elsewhere a line now and then."""
+"""Progress of long runs, on stderr: a line that a terminal redraws, elsewhere one now and then."""
 
 from __future__ import annotations
 
