@@ -22,6 +22,7 @@ from amem_cli.index.text import search_terms
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word
 from amem_cli.notes.names import title_of
 from amem_cli.notes.note import Note, parse_note
+from amem_cli.notes.passages import split_passages
 
 # docs/dedupe.md measures what other thresholds find.
 THRESHOLD = 0.75
@@ -57,12 +58,22 @@ def note_names(note: Note | NoteSummary) -> tuple[str, ...]:
 def text_key(text: str, names: Iterable[str] = ()) -> str:
     """A hash that is equal for texts in which a reader sees no difference; empty for no text.
 
-    Ignores blanks and line endings, the form of accents (NFC), and a heading of level 1 at the top
-    that repeats one of the note's names. Case, punctuation and markup count.
+    Ignores line endings, blanks at the ends of lines, the number of blank lines, the form of
+    accents (NFC), and a heading of level 1 at the top that repeats one of the note's names. Case,
+    punctuation, markup and indentation count.
+
+    Args:
+        text: as the index holds it; `body_key` takes the text of a file.
     """
-    bare = "".join(unicodedata.normalize("NFC", without_title(text, tuple(names))).split())
-    bare = bare.removeprefix("\ufeff")
+    text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    lines = without_title(text.removeprefix("\ufeff"), tuple(names)).split("\n")
+    bare = "\n".join(kept for line in lines if (kept := line.rstrip())).strip()
     return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest() if bare else ""
+
+
+def body_key(body: str, names: Iterable[str] = ()) -> str:
+    """The `text_key` of a text that is not in the index."""
+    return text_key("\n\n".join(split_passages(body)), names)
 
 
 def without_title(text: str, titles: Collection[str]) -> str:
@@ -243,7 +254,7 @@ def note_with_text(
     given = parse_note("note.md", content.encode("utf-8", "replace"), ports.names)
     title = title or (given.title if given.title != "note" else title_of(given.body))
     names = (title, *given.aliases)
-    key, few = text_key(given.body, names), has_few_words(without_title(given.body, names))
+    key, few = body_key(given.body, names), has_few_words(without_title(given.body, names))
     if not key:
         return None
     # Rare phrases find the note; common words would find half the vault.

@@ -18,6 +18,7 @@ from amem_cli.duplicates.compare import (
     Duplicate,
     Kind,
     Wording,
+    body_key,
     file_title,
     has_few_words,
     is_copy_name,
@@ -212,7 +213,7 @@ def _key_in_file(ports: VaultPorts, path: str, named: str) -> str:
     except AmemError:
         return ""
     note = parse_note(named, content.raw, ports.names)
-    return "" if content.cut else text_key(note.body, note_names(note))
+    return "" if content.cut else body_key(note.body, note_names(note))
 
 
 # A run of words in more notes is a template or a common phrase.

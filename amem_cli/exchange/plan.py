@@ -12,10 +12,10 @@ from typing import Literal
 
 from amem_cli.duplicates.compare import (
     KnownTexts,
+    body_key,
     has_few_words,
     key_of_note,
     same_note_titles,
-    text_key,
 )
 from amem_cli.errors import Problem
 from amem_cli.exchange.places import FreePaths, SourceNames
@@ -172,7 +172,7 @@ class ImportPlan:
             planned.decide("refused", reason)
         else:
             body = given.body if note.has_header else note.raw.decode("utf-8", "replace")
-            planned.key = text_key(body, (title, *planned.aliases))
+            planned.key = body_key(body, (title, *planned.aliases))
             planned.few = has_few_words(body)
         return planned
 

@@ -58,6 +58,13 @@ def test_what_a_reader_does_not_see_makes_no_difference(tmp_path: Path, copy: st
     assert found_in(tmp_path, One=LONG, Other=copy) == [("exact", "One.md", ["Other.md"])]
 
 
+@pytest.mark.parametrize("copy", [LONG.replace(" and ", " a nd "), f"    {LONG}", f"- {LONG}"])
+def test_blanks_within_lines_and_indentation_make_a_difference(tmp_path: Path, copy: str) -> None:
+    first = "- walrus\n"
+    kinds = {kind for kind, *_ in found_in(tmp_path, One=first + LONG, Other=first + copy)}
+    assert "exact" not in kinds
+
+
 def test_the_form_of_accents_makes_no_difference_and_case_does() -> None:
     assert text_key("Caf\u00e9 au lait", ()) == text_key("Cafe\u0301 au lait", ())
     assert text_key("Polish", ()) != text_key("polish", ())
