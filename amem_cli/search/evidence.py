@@ -67,8 +67,7 @@ class Scale(NamedTuple):
         return max(likely, self.floor) if evidence.exact else likely
 
 
-# `python benchmarks/search_floor.py DATA_FOLDER` repeats the fits, with `--encoder multilingual`
-# that of spread vectors.
+# Fitted on nine vaults (docs/retrieval.md), for spread vectors with the multilingual encoder.
 BY_MEANING = Scale(nearness=4.019, coverage=2.948, rare_words=0.0, offset=-3.341, floor=0.051)
 BY_SPREAD_MEANING = Scale(
     nearness=3.455, coverage=3.141, rare_words=0.0, offset=-3.578, floor=0.052
