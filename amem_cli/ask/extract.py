@@ -21,8 +21,8 @@ _WORTH_SHARE = 2.0
 # Of how near a sentence comes: its cosine, and this share of what it holds of the question's words.
 _COVERAGE_SHARE = 0.5
 
-# Fitted on the questions of nine vaults, each also put to three others (docs/ask.md). So high that 5
-# in 100 questions of others are answered.
+# Fitted on the questions of nine vaults, each also put to three others (docs/ask.md). So high that
+# 5 in 100 questions of others are answered.
 _NOTE_COSINE, _SENTENCE, _WORDS, _OFFSET = 10.92, 6.52, 1.21, -6.02
 # Without an encoder.
 _COVERAGE_ALONE, _WORDS_ALONE, _OFFSET_ALONE = 3.53, 1.87, -4.39
