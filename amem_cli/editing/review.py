@@ -6,6 +6,7 @@ A proposal is compared with its note as it is today, which may have changed sinc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,9 +18,10 @@ from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.link_decisions import Proposal, value_today
-from amem_cli.markdown.links import normalise_tag
-from amem_cli.memory.plan import allowed_changes, draft_link_changes
+from amem_cli.markdown.links import format_link, normalise_tag
+from amem_cli.memory.plan import allowed_changes, draft_link_changes, target_of
 from amem_cli.models.prompt_text import clean_line
+from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import parse_note
 
 LONGEST_CONTEXT = 400
@@ -128,7 +130,7 @@ def _accept_in_note(ports: VaultPorts, path: str, items: Sequence[ReviewItem]) -
     # A dict, as many proposals of one note are blocked for one reason.
     blocked: dict[str, None] = {}
     with ports.changes.locked():
-        draft: NoteDraft | None = None
+        drafts: dict[str, NoteDraft] = {}
         # The note may have changed, or somebody may have decided, since the proposals were shown.
         for shown in _undecided(ports, items):
             item = _compared(ports, shown.proposal)
@@ -137,15 +139,19 @@ def _accept_in_note(ports: VaultPorts, path: str, items: Sequence[ReviewItem]) -
             elif item.outdated:
                 outdated.append(item)
             else:
-                draft = draft or NoteDraft(ports, ports.vault.read(path))
+                draft = _draft_of(ports, drafts, path)
                 if _carry_out(ports, draft, item.proposal):
                     accepted.append(item)
+                    if item.proposal.relation:
+                        # A newer note that cannot be written stops nothing: the context tells.
+                        with suppress(AmemError):
+                            _state_relation(ports, drafts, path, item.proposal)
                 else:
                     # Another proposal of this round has said it already.
                     outdated.append(replace(item, change=None, outdated="nothing in it is new"))
-        writes = draft.write() if draft else []
+        writes = [write for draft in drafts.values() for write in draft.write()]
         events = [
-            *(draft.events if draft else ()),
+            *(event for draft in drafts.values() for event in draft.events),
             *(_rejection(ports, item, item.outdated) for item in outdated),
         ]
         decided = [item.proposal.id for item in (*accepted, *outdated)]
@@ -154,6 +160,44 @@ def _accept_in_note(ports: VaultPorts, path: str, items: Sequence[ReviewItem]) -
             refresh(ports, [write.path for write in writes])
     problems = tuple(Problem(path, 0, reason) for reason in blocked)
     return Decisions(tuple(accepted), outdated=tuple(outdated), problems=problems)
+
+
+def _draft_of(ports: VaultPorts, drafts: dict[str, NoteDraft], path: str) -> NoteDraft:
+    if path not in drafts:
+        drafts[path] = NoteDraft(ports, ports.vault.read(path))
+    return drafts[path]
+
+
+def _state_relation(
+    ports: VaultPorts, drafts: dict[str, NoteDraft], path: str, proposal: Proposal
+) -> None:
+    """Have the link from the note that caused an accepted change to the changed one say that it
+    supersedes or contradicts it; make the link if there is none.
+
+    A relation that a person gave stays. To undo the change takes this back as well.
+    """
+    newer, older = _note_by_key(ports, proposal.trigger), ports.index.notes.summary(path)
+    if newer is None or older is None or newer.path == path:
+        return
+    draft, (*_, accepted) = _draft_of(ports, drafts, newer.path), drafts[path].events
+    texts = [
+        text for text in draft.note.links if target_of(text, newer.path, ports.index) == older.path
+    ]
+    owned = provenance_of(ports.index, newer.key, draft.events)
+    records = (owned.links.get(key) for key in (older.key, older.path))
+    text = texts[0] if texts else format_link(shortest_target(path, ports.index.names))
+    by = "person" if texts else "machine"
+    unknown = LinkRecord(older.key, path, text, "related", 1.0, "", by)
+    before = next(filter(None, records), unknown) if texts else unknown
+    if before.by == "person" and before.relation != "related":
+        return
+    after = replace(before, relation=proposal.relation, reason=proposal.reason)
+    event = _decision(ports, "link", proposal, by="machine", reason=proposal.reason)
+    event = replace(event, cause=accepted.id, review="accepted", links=(after,))
+    if not texts:
+        draft.change({"links": [*draft.note.links, text]}, event)
+    elif after != before:
+        draft.record(replace(event, links_before=(before,)))
 
 
 def _carry_out(ports: VaultPorts, draft: NoteDraft, proposal: Proposal) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
+from itertools import chain
 from typing import Any
 
 from amem_cli.editing.history import event_named
@@ -210,20 +211,22 @@ def _undone_by(ports: VaultPorts, event: Event) -> str:
 
 
 def _caused(ports: VaultPorts, event: Event) -> list[Event]:
-    """What a process, a removal or a merge did, the other link of two that were unlinked, and what
-    an undo took back beside this."""
+    """What a process, a removal or a merge did, the link that says the same as an accepted change,
+    the other link of two that were unlinked, and what an undo took back beside this."""
     if event.kind == "undo":
         return ports.index.events.undone_with(event.id)
     if event.kind == "edit":
         return [each for each in ports.index.events.caused_by(event.id) if each.kind == "edit"]
-    if event.kind not in ("process", *REMOVING):
+    if event.kind not in ("process", "evolve", *REMOVING):
         return []
-    return [
+    caused = [
         each
         for each in ports.index.events.caused_by(event.id)
         if (each.by == "machine" and each.kind in _BY_MEMORY)
         or (event.kind == "merge" and each.kind == "edit")
     ]
+    further = (_caused(ports, each) for each in caused if each.kind == "evolve")
+    return [*caused, *chain.from_iterable(further)]
 
 
 def _revert(

@@ -120,34 +120,66 @@ def test_as_of_a_day_before_the_older_note_stands_alone(read_only: Program, road
     assert new not in [each["title"] for each in read_only("list", "--as-of", day, "--json").json]
 
 
-def test_a_change_that_is_undone_or_edited_away_revises_nothing(vault: Program) -> None:
-    question = PAIRS["accepted proposal"][2]
+def newer_than_bake_14(amem: Program) -> list[str]:
+    found = hits(amem, PAIRS["accepted proposal"][2])
+    hit = next(hit for hit in found if hit["title"] == "Bake 14")
+    return [each["title"] for each in hit["superseded_by"] + hit["contradicted_by"]]
 
-    def newer() -> list[str]:
-        hit = next(hit for hit in hits(vault, question) if hit["title"] == "Bake 14")
-        return [each["title"] for each in hit["superseded_by"] + hit["contradicted_by"]]
 
-    assert newer() == ["Bake 17"]
+def edge(amem: Program, source: str, target: str) -> tuple[str, str]:
+    """Relation and maker of a link, as the graph has it."""
+    ends = [f"notes/{source}.md", f"notes/{target}.md"]
+    edges = amem("graph", "--format", "json").json["edges"]
+    [found] = [each for each in edges if [each["source"], each["target"]] == ends]
+    return found["relation"], found["by"]
+
+
+def test_an_accepted_proposal_sets_the_relation_and_one_undo_takes_both_back(
+    vault: Program,
+) -> None:
+    assert newer_than_bake_14(vault) == ["Bake 17"]
+    assert edge(vault, "Bake 17", "Bake 14") == ("contradicts", "machine")
     [event] = [
         each
         for each in vault("history", "Bake 14", "--json").json
-        if each["kind"] == "evolve" and each["note"] and any(
+        if each["kind"] == "evolve" and any(
             change["field"] == "context" for change in each["changes"]
         )
     ]  # fmt: skip
     assert event["relation"] == "contradicts"
-    assert vault("undo", event["id"]).code == 0
-    assert newer() == []
-    [undone] = [
-        each for each in vault("history", "Bake 14", "--json").json if each["kind"] == "undo"
-    ]
-    assert vault("undo", undone["id"]).code == 0
-    assert newer() == ["Bake 17"]
+    undone = vault("undo", event["id"], "--json").json
+    assert newer_than_bake_14(vault) == []
+    assert edge(vault, "Bake 17", "Bake 14") == ("related", "machine")
+    assert vault("undo", undone["again"]).code == 0
+    assert newer_than_bake_14(vault) == ["Bake 17"]
+    assert edge(vault, "Bake 17", "Bake 14") == ("contradicts", "machine")
+
+
+def test_what_was_accepted_holds_until_its_link_goes(vault: Program) -> None:
     note = vault.folder / "notes/Bake 14.md"
     raw = note.read_text("utf-8")
     line = next(each for each in raw.splitlines() if fold(each).startswith("context:"))
     note.write_text(raw.replace(line, "context: Mine."), "utf-8")
-    assert newer() == []
+    assert newer_than_bake_14(vault) == ["Bake 17"]
+    assert vault("unlink", "Bake 17", "Bake 14").code == 0
+    assert newer_than_bake_14(vault) == []
+
+
+@pytest.mark.parametrize("link", ["", "links:\n- '[[Bake 14]]'\n"])
+def test_an_accepted_proposal_needs_no_link_and_takes_none_from_its_owner(
+    amem: Program, link: str
+) -> None:
+    assert amem("init", ".").code == 0
+    (old, day, text), (new, later, news), _ = PAIRS["accepted proposal"]
+    added(amem, old, day, text)
+    note = amem.folder / f"notes/{new}.md"
+    note.write_text(f"---\ncreated: {later}T10:00:00\n{link}---\n{news}\n", "utf-8")
+    assert amem("config", "set", "evolution.links", "careful").code == 0
+    assert amem("evolve", new, AMEM_EVOLUTION_SETTLE_SECONDS="0").code == 0
+    assert amem("review", "--accept-all").code == 0
+    assert edge(amem, new, old) == ("contradicts", "person" if link else "machine")
+    assert note.read_text("utf-8").count("[[Bake 14]]") == 1
+    assert newer_than_bake_14(amem) == [new]
 
 
 def test_a_day_that_is_none_is_refused_in_a_line(read_only: Program) -> None:
