@@ -50,6 +50,8 @@ class Settings:
         llm_memory_mb: memory limit of the model's process.
         llm_deadline_seconds: longest time for one answer.
         llm_daily_tokens: tokens, in and out, that this vault may spend a day; 0: any number.
+        llm_judge: whether the judge of links, a small model that runs here, is asked about links;
+            without llama-cpp-python it never is.
         llm_price_input, llm_price_output: what a server's model costs for a million tokens in and
             out, in the currency of llm.currency; 0: costs are not shown.
         llm_currency: the sign before a cost.
@@ -83,6 +85,7 @@ class Settings:
     llm_memory_mb: int = _within(256, 1_000_000, usual=6144)
     llm_deadline_seconds: float = _within(1, 3600, usual=90.0)
     llm_daily_tokens: int = _within(0, 1_000_000_000, usual=0)
+    llm_judge: str = _one_of("on", "off")
     llm_price_input: float = _within(0, 1_000_000, usual=0.0)
     llm_price_output: float = _within(0, 1_000_000, usual=0.0)
     llm_currency: str = "$"

@@ -63,6 +63,8 @@ def own_folders(
     # Tests that run beside one another are given a size that is no terminal's.
     for name in ("COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
+    # It takes seconds a note; tests that are about it switch it on.
+    monkeypatch.setenv("AMEM_LLM_JUDGE", "off")
     monkeypatch.setenv("AMEM_CONFIG_DIR", str(home / "config"))
     monkeypatch.setenv("AMEM_STATE_DIR", str(home / "state"))
     monkeypatch.setenv("AMEM_DATA_DIR", str(home / "data"))

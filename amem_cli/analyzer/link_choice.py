@@ -33,6 +33,9 @@ from amem_cli.language.words import (
 )
 from amem_cli.notes.note import SUPERSEDING, MemoryLink, Note
 
+# Given older notes, the probabilities of `none` and of each relation for the first of them.
+AskJudge = Callable[[Sequence[LinkCandidate]], Sequence[Mapping[str, float]]]
+
 _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
 
@@ -142,6 +145,25 @@ _WEIGHTS = {
     "tags": 0.16,
     "no_common_tag": -0.71,
 }
+# The same with what the judge says, over the twelve likeliest older notes of each note of people
+# from whom the judge did not learn.
+_INTERCEPT_JUDGED = -1.34
+_WEIGHTS_JUDGED = {
+    "first_term": 0.06,
+    "second_term": 0.06,
+    "terms": 0.39,
+    "title": 0.09,
+    "mutual": 0.70,
+    "cosine": 0.55,
+    "similarity": -2.31,
+    "support": 0.35,
+    "recency": 1.26,
+    "tags": 0.21,
+    "no_common_tag": -0.12,
+    "judge": 0.85,
+}
+# The judge's log odds are never surer than this.
+_MOST_LOG_ODDS = 6.0
 # Seldom seen in those vaults. In people's own notes, of the titles of others that occur in a text,
 # three in four are links.
 _FULL_TITLE_BONUS = 2.5
@@ -169,6 +191,7 @@ def score_links(
     document_frequency: DocumentFrequency,
     total: int,
     minimum: float,
+    judge: AskJudge = lambda older: [],
 ) -> ScoredLinks:
     """The links that the evidence carries, and what the note says of older ones.
 
@@ -177,9 +200,14 @@ def score_links(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
         minimum: least strength; an estimate of the probability that a person would call the two
             notes related.
+        judge: asked once, with the candidates, the likeliest first; gives the probabilities of
+            `none` and of each relation for the first of them.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     scores = [strength(entry) for entry in evidence]
+    likeliest = sorted(range(len(scores)), key=lambda at: -scores[at])
+    judged = dict(zip(likeliest, judge([candidates[at] for at in likeliest]), strict=False))
+    scores = [strength(entry, judged.get(at)) for at, entry in enumerate(evidence)]
     found = statements(note, candidates, scores, document_frequency=document_frequency, total=total)
     # Nothing takes the place of a note that was written later, or judges it.
     said = [each for each in found if not _is_newer(candidates[each.older], note)]
@@ -197,11 +225,26 @@ def score_links(
     return ScoredLinks(links, said)
 
 
-def strength(evidence: Evidence) -> float:
-    """Estimated probability, 0..1, that a person would call the two notes related."""
-    score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in evidence.features.items())
+def strength(evidence: Evidence, judged: Mapping[str, float] | None = None) -> float:
+    """Estimated probability, 0..1, that a person would call the two notes related.
+
+    `judged` are the judge's probabilities of `none` and of each relation, if it was asked.
+    """
+    intercept, weights = _INTERCEPT, _WEIGHTS
+    features = evidence.features
+    if judged is not None:
+        intercept, weights = _INTERCEPT_JUDGED, _WEIGHTS_JUDGED
+        features = {**features, "judge": judged_log_odds(judged)}
+    score = intercept + sum(weights[name] * value for name, value in features.items())
     score += _FULL_TITLE_BONUS * evidence.mentioned
     return 1 / (1 + math.exp(-score))
+
+
+def judged_log_odds(judged: Mapping[str, float]) -> float:
+    """Natural logarithm of the odds, by the judge's probabilities, that two notes are related."""
+    none = judged["none"]
+    odds = math.log(max(1 - none, 1e-9)) - math.log(max(none, 1e-9))
+    return max(-_MOST_LOG_ODDS, min(odds, _MOST_LOG_ODDS))
 
 
 def _is_newer(candidate: LinkCandidate, note: Note) -> bool:

@@ -62,7 +62,7 @@ class Session:
         """Open a vault whose notices and progress this command line shows.
 
         Args:
-            llm: False works without the language model.
+            llm: False works without a language model, and without the judge of links.
             overrides: settings given as options, by field name; None overrides nothing.
         """
         from amem_cli.workspace.connection import Caller
@@ -70,7 +70,7 @@ class Session:
 
         given = {name: value for name, value in overrides.items() if value is not None}
         if not llm:
-            given["llm_backend"] = "none"
+            given |= {"llm_backend": "none", "llm_judge": "off"}
         self.output.root = root
         caller = Caller(self.output.progress, self._saved)
         return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)

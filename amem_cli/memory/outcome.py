@@ -35,6 +35,20 @@ class ModelTrust:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeLimits:
+    """How much the judge of links is asked about one note: of how many older notes, the likeliest
+    first, how many tokens of a text it reads, and how many seconds it has."""
+
+    candidates: int = 16
+    tokens: int = 160
+    seconds: float = 60.0
+
+
+# Of a note for which somebody waits.
+AT_ONCE = JudgeLimits(candidates=8, tokens=80, seconds=2.0)
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessSettings:
     """How far the machine goes.
 
@@ -50,6 +64,7 @@ class ProcessSettings:
         plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
         minimum_strength: least strength, 0..1, of a link that the analyzer writes; weaker ones are
             suggested.
+        judging: how much the judge of links is asked.
     """
 
     evolve: bool = True
@@ -62,6 +77,7 @@ class ProcessSettings:
     trusted: bool = False
     plausible: float = PLAUSIBLE
     minimum_strength: float = MINIMUM_STRENGTHS["usual"]
+    judging: JudgeLimits = JudgeLimits()
 
 
 @dataclass(frozen=True, slots=True)

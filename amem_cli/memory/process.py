@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from amem_cli.journal.events import Event
     from amem_cli.journal.provenance import Provenance
     from amem_cli.memory.ask_model import Asking
-    from amem_cli.models.ports import Encoder, LanguageModel
+    from amem_cli.models.ports import Encoder, Judge, LanguageModel
     from amem_cli.notes.note import Relation
     from amem_cli.vault.file_state import FileContent
 
@@ -69,7 +69,7 @@ class MemoryProcess:
 
     Attributes:
         again: what the machine wrote in a note's metadata is made anew, also what was undone.
-        waiting: see `MemorySteps`.
+        waiting, judge: see `MemorySteps`.
     """
 
     ports: VaultPorts
@@ -78,6 +78,7 @@ class MemoryProcess:
     settings: ProcessSettings = field(default_factory=ProcessSettings)
     again: bool = False
     waiting: Mapping[str, Place] | None = None
+    judge: Judge | None = None
 
     def run(
         self,
@@ -273,7 +274,9 @@ class MemoryProcess:
 
     def _steps(self) -> MemorySteps:
         index, now = self.ports.index, self.ports.clock.now()
-        return MemorySteps(index, self.encoder, self.model, self.settings, now, self.waiting)
+        return MemorySteps(
+            index, self.encoder, self.model, self.settings, now, self.waiting, self.judge
+        )
 
     def _dated(self, note: Note) -> Note:
         """The note with the moment when it was made: what it says of others counts from then on."""

@@ -18,6 +18,7 @@ from amem_cli.analyzer.cues import days_pointed_at
 from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, waiting_notes
 from amem_cli.analyzer.link_choice import changed_contexts, score_links
 from amem_cli.analyzer.link_evidence import named_notes, near_notes
+from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.journal.link_decisions import SUGGESTED_FROM
 from amem_cli.journal.provenance import effective_events
 from amem_cli.language.words import sentences
@@ -25,12 +26,14 @@ from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import (
     ANALYZER,
     Description,
+    JudgeLimits,
     Linking,
     NoteAnalysis,
     ProcessSettings,
     Step,
     filled,
 )
+from amem_cli.models.ports import NoteText
 from amem_cli.notes.names import is_linkable
 from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note
 
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
     from amem_cli.journal.provenance import Provenance
     from amem_cli.memory.ask_model import Asking
     from amem_cli.memory.link import LinkQuestion
-    from amem_cli.models.ports import Encoder, LanguageModel
+    from amem_cli.models.ports import Encoder, Judge, LanguageModel
     from amem_cli.notes.note import MemoryLink
 
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
@@ -62,6 +65,7 @@ class MemorySteps:
         now: the moment of the process; dates after it do not say when a note was made.
         waiting: places in time by path of the notes that wait for their first process; if None,
             the queue tells.
+        judge: tells which of the likeliest notes are related, and how, where no model decides it.
     """
 
     index: MemoryIndex
@@ -70,6 +74,7 @@ class MemorySteps:
     settings: ProcessSettings
     now: datetime = datetime.max
     waiting: Mapping[str, Place] | None = None
+    judge: Judge | None = None
 
     def analyse(
         self, note: Note, owned: Provenance, kept: Metadata | None = None
@@ -194,12 +199,14 @@ class MemorySteps:
         ]
         if not older:
             return Linking(), None
+        judging = _Judging(None if asks else self.judge, self.settings.judging, note, text)
         likely, said = score_links(
             note,
             older,
             document_frequency=earlier.document_frequency,
             total=earlier.total,
             minimum=min(self.settings.plausible, SUGGESTED_FROM),
+            judge=judging.relations,
         )
         minimum = self.settings.minimum_strength
         # One link joins two notes, unless the second says what holds now.
@@ -221,7 +228,13 @@ class MemorySteps:
             # Nothing of a note spreads into one that more or fewer may read.
             said = [each for each in said if older[each.older].private == note.private]
             offline = changed_contexts(note, said, older, self._unclosed_context)
-        linking = Linking(tuple(made), tuple(offline), suggested=tuple(weaker))
+        linking = Linking(
+            tuple(made),
+            tuple(offline),
+            Step(prompt=judging.answered),
+            problems=judging.problems,
+            suggested=tuple(weaker),
+        )
         if not asks:
             return linking, None
         plausible = {one.target: one for one in likely if one.strength >= self.settings.plausible}
@@ -269,3 +282,36 @@ class MemorySteps:
             evolve=settings.evolve,
             max_links=settings.max_links,
         )
+
+
+@dataclass(slots=True)
+class _Judging:
+    """The judge and one note; what it answered with, and what went wrong."""
+
+    judge: Judge | None
+    limits: JudgeLimits
+    note: Note
+    text: str
+    answered: str = ""
+    problems: tuple[str, ...] = ()
+
+    def relations(self, olders: Sequence[LinkCandidate]) -> list[dict[str, float]]:
+        """What the judge says of the first of some older notes; nothing if it cannot be had."""
+        if self.judge is None:
+            return []
+        newer = NoteText(self.note.created[:10], self.note.title, self.text)
+        shown = [
+            NoteText(each.created[:10], each.title, each.text)
+            for each in olders[: self.limits.candidates]
+        ]
+        try:
+            found = self.judge.relations(
+                newer, shown, most_tokens=self.limits.tokens, seconds=self.limits.seconds
+            )
+        except ModelClosed:
+            raise
+        except ModelError as error:
+            self.problems = (f"{error.message}; links by the evidence alone",)
+            return []
+        self.answered = self.judge.name if found else ""
+        return found

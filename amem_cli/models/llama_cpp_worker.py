@@ -1,10 +1,10 @@
 """The child process in which native inference runs: one JSON line in, one JSON line out.
 
-The first line holds the settings (`model_path`, `threads`, `context_tokens`, `memory_limit_mb`) and
-is answered by `{"ready": true}`. Every further line is a request (`instructions`, `text`,
-`grammar`, `max_tokens`, `seconds`). A failure is answered by `{"error": "…"}`. The process ends
-with its standard input, also in the middle of an answer: whoever held the other end is gone then,
-and may have been killed without a chance to say so.
+The first line holds the settings (`model_path`, `threads`, `memory_limit_mb`, and `context_tokens`
+of a language model or `adapter_path` of the judge of links) and is answered by `{"ready": true}`.
+Every further line is a request: the arguments of the session's `answer`. A failure is answered by
+`{"error": "…"}`. The process ends with its standard input, also in the middle of an answer: whoever
+held the other end is gone then, and may have been killed without a chance to say so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
@@ -28,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amem_cli.data import table
-from amem_cli.models.ports import ModelAnswer
+from amem_cli.models.judge_session import JudgeSession
 from amem_cli.system.processes import limit_this
 
 NICENESS = 5
@@ -51,16 +50,28 @@ def main() -> None:
     try:
         settings = json.loads(next(requests))
         limit_this(settings.pop("memory_limit_mb"), NICENESS)
-        session = LlamaSession(Path(settings.pop("model_path")), **settings)
+        session = open_session(**settings)
     except Exception as error:
         _write(answers, {"error": _describe(error)})
         return
     _write(answers, {"ready": True})
     for line in requests:
         try:
-            _write(answers, asdict(session.answer(**json.loads(line))))
+            _write(answers, session.answer(**json.loads(line)))
         except Exception as error:
             _write(answers, {"error": _describe(error)})
+
+
+def open_session(
+    model_path: str, adapter_path: str = "", **settings: Any
+) -> LlamaSession | JudgeSession:
+    """The session that the settings ask for; raises `ValueError` if llama.cpp cannot load it."""
+    if b"OPENMP = 1" not in llama_cpp.llama_print_system_info():
+        # Waiting threads spin there: if one is preempted, all stop. A core is left to others.
+        settings["threads"] = min(settings["threads"], max(1, (os.cpu_count() or 2) - 1))
+    if adapter_path:
+        return JudgeSession(Path(model_path), Path(adapter_path), **settings)
+    return LlamaSession(Path(model_path), **settings)
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
@@ -116,9 +127,6 @@ class LlamaSession:
         library: Any = llama_cpp.llama_chat_format
         unused = SimpleNamespace(to_chat_handler=lambda: None)
         library.Jinja2ChatFormatter = lambda **_: unused
-        if b"OPENMP = 1" not in llama_cpp.llama_print_system_info():
-            # Waiting threads spin there: if one is preempted, all stop. A core is left to others.
-            threads = min(threads, max(1, (os.cpu_count() or 2) - 1))
         small = model_path.stat().st_size < SMALL_MODEL_BYTES
         self._llama: Any = llama_cpp.Llama(
             str(model_path),
@@ -138,10 +146,13 @@ class LlamaSession:
 
     def answer(
         self, instructions: str, text: str, grammar: str, max_tokens: int, seconds: float
-    ) -> ModelAnswer:
-        """Let the model answer, greedily and within the grammar, or raise `ValueError`."""
-        started = time.monotonic()
-        until = started + seconds
+    ) -> dict[str, Any]:
+        """A `ModelAnswer` as a table: the model answers, greedily and within the grammar.
+
+        Raises:
+            ValueError: the request does not fit into the context window.
+        """
+        until = time.monotonic() + seconds
         opening = [*self._beginning(), *self._tokens(self._format["opening"], control=True)]
         middle = self._tokens(self._format["middle"], control=True)
         prefix = (*opening, *self._tokens(instructions), *middle)
@@ -157,15 +168,14 @@ class LlamaSession:
             self._remember(prefix)
             timely = self._read([*words, *closing], until)
         tokens, complete = self._generate(grammar, max_tokens, until) if timely else ([], False)
-        return ModelAnswer(
-            text=self._llama.detokenize(tokens).decode("utf-8", "replace"),
-            complete=complete,
-            truncated=truncated,
-            prompt_tokens=len(prefix) + len(words) + len(closing),
-            reused_tokens=reused,
-            answer_tokens=len(tokens),
-            seconds=time.monotonic() - started,
-        )
+        return {
+            "text": self._llama.detokenize(tokens).decode("utf-8", "replace"),
+            "complete": complete,
+            "truncated": truncated,
+            "prompt_tokens": len(prefix) + len(words) + len(closing),
+            "reused_tokens": reused,
+            "answer_tokens": len(tokens),
+        }
 
     def _tokens(self, text: str, *, control: bool = False) -> list[int]:
         data = text.encode("utf-8", "replace")

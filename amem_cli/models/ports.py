@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from amem_cli.errors import AmemError, ModelError
 
@@ -124,6 +124,41 @@ class UnavailableModel:
 
     def close(self) -> None:
         """There is nothing to free."""
+
+
+class NoteText(NamedTuple):
+    """A note as the judge of links reads it; the day is `2026-03-04`, or empty if unknown."""
+
+    day: str
+    title: str
+    text: str
+
+
+class Judge(Protocol):
+    """Tells how a note is related to older ones."""
+
+    @property
+    def name(self) -> str:
+        """Name for the journal."""
+
+    def relations(
+        self, newer: NoteText, olders: Sequence[NoteText], *, most_tokens: int, seconds: float
+    ) -> list[dict[str, float]]:
+        """Probabilities of `none` and of each relation, by name, for the older notes in order.
+
+        Args:
+            most_tokens: longest text of a note; the middle of a longer one is left out.
+            seconds: when they are over, the rest of the older notes has no answer.
+
+        Raises:
+            ModelError: no answer can be had (crash, files that do not fit, no memory).
+        """
+
+    def start(self) -> None:
+        """Load it, so that the first answer need not wait; raises `ModelError`."""
+
+    def close(self) -> None:
+        """Free it; may be called twice."""
 
 
 class LanguageModel(Protocol):

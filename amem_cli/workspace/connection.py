@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amem_cli.index.records import Progress
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.events import Event, NoteWrite
-    from amem_cli.models.ports import Encoder, LanguageModel
+    from amem_cli.models.ports import Encoder, Judge, LanguageModel
     from amem_cli.vault.folder import VaultFolder
     from amem_cli.workspace.open_vault import OpenVault
 
@@ -210,11 +210,27 @@ class ConfiguredModels:
     def model(self, model: LanguageModel | None) -> None:
         self._opened["model"] = model
 
+    @property
+    def judge(self) -> Judge | None:
+        """The judge of links; None if there is to be none, or what it needs is missing."""
+        from amem_cli.models.judge import open_judge
+
+        with self._lock:
+            if "judge" not in self._opened:
+                self._opened["judge"] = open_judge(self.settings)
+            judge: Judge | None = self._opened["judge"]
+            return judge
+
+    @judge.setter
+    def judge(self, judge: Judge | None) -> None:
+        self._opened["judge"] = judge
+
     def close_model(self) -> None:
-        """Close the language model, also in the middle of an answer; the next call opens it."""
-        model = self._opened.pop("model", None)
-        if model is not None:
-            model.close()
+        """Close the language model and the judge, also in the middle of an answer; the next call
+        opens them."""
+        for model in (self._opened.pop("model", None), self._opened.pop("judge", None)):
+            if model is not None:
+                model.close()
 
     def _once(self, name: str, open_it: Callable[..., object]) -> Any:
         with self._lock:

@@ -244,6 +244,7 @@ class OpenVault:
             encoder=self.encoder,
             model=model,
             settings=process_settings(self.settings, trust),
+            judge=self.models.judge,
         )
 
     @contextlib.contextmanager

@@ -460,7 +460,10 @@ class Workspace(OpenVault):
         try:
             self.embed_missing()
             with self.model_at_work():
+                from amem_cli.memory.outcome import AT_ONCE
+
                 process = self.process
+                process = replace(process, settings=replace(process.settings, judging=AT_ONCE))
                 asking = "" if process.model is None else f", asking {process.model.name}"
                 label = f"working out keywords, tags and links{asking}"
                 with self.caller_now.progress(label, at_once=True):

@@ -1,0 +1,126 @@
+"""The judge of links: a small model with an adapter that tells how two notes are related.
+
+The model is the bundled one, the adapter comes with amem (training/README.md). llama.cpp runs both
+in a child process; nothing is generated, the answer is read from the logits of a few first tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.data import file_path, table
+from amem_cli.errors import ModelError
+from amem_cli.models.gguf import sha256_of
+from amem_cli.models.llama_cpp import LlamaCppFile, bundled_model, check_library
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import NoteText
+    from amem_cli.settings import Settings
+
+# The words of the questions, as the adapter was trained with them, and the files' digests.
+WORDS: Mapping[str, Any] = table("judge.toml")
+ANSWERS: Mapping[str, str] = WORDS["answers"]
+FAILURES_IN_A_ROW = 3
+REST_SECONDS = 60.0
+# No tokenizer makes fewer tokens of ordinary text; what is longer is cut before it is sent.
+_LETTERS_PER_TOKEN = 16
+
+
+def note_head(note: NoteText) -> str:
+    """What stands between "New note" or "Old note" and the text."""
+    return str(WORDS["head"]).format(day=note.day, title=note.title)
+
+
+class LlamaCppJudge(LlamaCppFile):
+    """The judge, run by llama.cpp. After three failures in a row it is not asked for a minute."""
+
+    def __init__(
+        self,
+        model_path: Path,
+        adapter_path: Path,
+        *,
+        threads: int,
+        memory_limit_mb: int,
+        grace_seconds: float = 5.0,
+    ) -> None:
+        """Name the files; nothing is read or started yet."""
+        super().__init__(
+            model_path,
+            grace_seconds=grace_seconds,
+            adapter_path=str(adapter_path),
+            threads=threads,
+            memory_limit_mb=memory_limit_mb,
+        )
+        self.name = f"{adapter_path.stem}-{WORDS['version']}"
+        self._adapter_path = adapter_path
+        self._failures, self._last_failure = 0, -math.inf
+
+    def relations(
+        self, newer: NoteText, olders: Sequence[NoteText], *, most_tokens: int, seconds: float
+    ) -> list[dict[str, float]]:
+        """How the newer note is related to each older one; see `ports.Judge`."""
+        is_resting = time.monotonic() - self._last_failure < REST_SECONDS
+        if self._failures >= FAILURES_IN_A_ROW and is_resting:
+            raise ModelError(
+                f"{self.name} failed {FAILURES_IN_A_ROW} times in a row and is not asked"
+            )
+        longest = most_tokens * _LETTERS_PER_TOKEN
+        message = {
+            "newer": (note_head(newer), newer.text[:longest]),
+            "olders": [(note_head(each), each.text[:longest]) for each in olders],
+            "most_tokens": most_tokens,
+        }
+        try:
+            reply, _ = self._asked(message, seconds)
+            found = [_shares(each) for each in reply["judged"]]
+        except (KeyError, TypeError, ValueError):
+            raise ModelError(f"the process of {self.name} sent an odd answer") from None
+        except ModelError:
+            self._failures, self._last_failure = self._failures + 1, time.monotonic()
+            raise
+        self._failures = 0
+        return found
+
+    def _check_files(self) -> None:
+        for path, digest in (
+            (self._path, WORDS["model_sha256"]),
+            (self._adapter_path, WORDS["adapter_sha256"]),
+        ):
+            try:
+                fits = sha256_of(path, lambda done, size: None) == digest
+            except OSError as error:
+                raise ModelError(f"{path} cannot be read: {error.strerror}") from None
+            if not fits:
+                raise ModelError(
+                    f"{path.name} is not the file that the judge of links was trained with",
+                    hint="Links are decided without it. An update of amem may know this file.",
+                )
+
+
+def _shares(logits: Sequence[float]) -> dict[str, float]:
+    """Probabilities of the answers, by relation; raises `ValueError` if it is no such list."""
+    highest = max(logits)
+    weights = [math.exp(each - highest) for each in logits]
+    shares = [each / sum(weights) for each in weights]
+    return dict(zip(ANSWERS, shares, strict=True))
+
+
+def open_judge(settings: Settings) -> LlamaCppJudge | None:
+    """The judge, if the settings want it and what it needs is installed; nothing is started."""
+    if settings.llm_judge == "off":
+        return None
+    try:
+        check_library()
+        path = bundled_model()
+    except ModelError:
+        return None
+    return LlamaCppJudge(
+        path,
+        file_path(WORDS["adapter"]),
+        threads=settings.llm_threads,
+        memory_limit_mb=settings.llm_memory_mb,
+    )

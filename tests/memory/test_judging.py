@@ -1,0 +1,106 @@
+"""What the judge of links says decides together with the evidence; without it nothing else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from amem_cli.errors import ModelError
+from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.memory.outcome import JudgeLimits, Outcome, ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.models.ports import Judge
+from tests.fakes.encoder import FakeEncoder
+from tests.fakes.judge import FakeJudge
+from tests.fakes.language_model import ScriptedModel
+from tests.vaults import open_vault, write_note
+
+OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
+NEW = "The croissant dough tore in Lamination: the butter came from the fridge."
+RELATED = {"Lamination of dough": {"causes": 0.6, "related": 0.35}}
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> VaultPorts:
+    write_note(tmp_path, "Lamination of dough.md", f"---\ncreated: 2029-01-01\n---\n{OLD}\n")
+    write_note(tmp_path, "Morning batch.md", f"---\ncreated: 2029-01-02\n---\n{NEW}\n")
+    for number in range(4):
+        text = f"Number {number}: butter, dough and weather in January."
+        write_note(tmp_path, f"N{number}.md", f"---\ncreated: 2028-01-0{number + 1}\n---\n{text}\n")
+    found = open_vault(tmp_path)
+    synchronise(found)
+    embed_missing(found, FakeEncoder())
+    return found
+
+
+def processed(ports: VaultPorts, judge: Judge | None, **settings: object) -> Outcome:
+    process = MemoryProcess(
+        ports,
+        FakeEncoder(),
+        None,
+        ProcessSettings(**settings),  # type: ignore[arg-type]
+        judge=judge,
+    )
+    return process.run("Morning batch.md", asked=True)
+
+
+def titles(outcome: Outcome) -> list[str]:
+    return [link.title for link in outcome.links]
+
+
+def test_what_the_judge_calls_related_is_linked_and_the_journal_names_it(ports: VaultPorts) -> None:
+    outcome = processed(ports, FakeJudge(RELATED))
+    assert titles(outcome) == ["Lamination of dough"]
+    events = ports.index.events.read(outcome.id or "")
+    [linked] = [event for event in events if event.kind == "link"]
+    assert linked.prompt == "fake judge"
+
+
+def test_what_it_does_not_call_related_is_not_linked(ports: VaultPorts) -> None:
+    with_evidence = processed(ports, None, minimum_strength=0.3)
+    assert titles(with_evidence) == ["Lamination of dough"]
+    write_note(
+        ports.vault.root, "Morning batch.md", f"---\ncreated: 2029-01-02\n---\n{NEW} Again.\n"
+    )
+    synchronise(ports)
+    assert titles(processed(ports, FakeJudge(), minimum_strength=0.3)) == []
+
+
+def test_it_is_asked_once_about_the_likeliest_notes(ports: VaultPorts) -> None:
+    judge = FakeJudge(RELATED)
+    processed(ports, judge, judging=JudgeLimits(candidates=2))
+    [(newer, olders)] = judge.asked
+    assert newer == "Morning batch"
+    assert len(olders) == 2 and olders[0] == "Lamination of dough"
+
+
+def test_of_those_for_which_it_had_no_time_the_evidence_decides(ports: VaultPorts) -> None:
+    judge = FakeJudge()
+    judge.answers = 0
+    outcome = processed(ports, judge, minimum_strength=0.3)
+    assert titles(outcome) == ["Lamination of dough"]
+    assert not outcome.problems
+
+
+def test_if_it_fails_the_evidence_decides_and_the_outcome_says_so(ports: VaultPorts) -> None:
+    judge = FakeJudge()
+    judge.failure = ModelError("the process of the judge ended with status 1")
+    outcome = processed(ports, judge, minimum_strength=0.3)
+    assert titles(outcome) == ["Lamination of dough"]
+    assert not outcome.pending and not outcome.failed
+    [problem] = outcome.problems
+    assert "ended with status 1" in problem and "evidence" in problem
+
+
+def test_where_a_model_decides_about_links_the_judge_is_asked_only_in_its_place(
+    ports: VaultPorts,
+) -> None:
+    judge = FakeJudge(RELATED)
+    process = MemoryProcess(
+        ports, FakeEncoder(), ScriptedModel([]), ProcessSettings(trusted=True), judge=judge
+    )
+    outcome = process.run("Morning batch.md", asked=True)
+    # It is asked where the analyzer stands in for a model that gives no answer.
+    assert outcome.failed and len(judge.asked) == 1
