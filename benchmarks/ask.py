@@ -108,7 +108,9 @@ class Vaults:
     def _made(self, root: Path, group: Group) -> dict[str, str]:
         root.mkdir()
         adopt_vault(root)
-        workspace = Workspace(root, overrides={"llm_backend": "none", "git_commit": "off"})
+        workspace = Workspace(
+            root, overrides={"llm_backend": "none", "llm_judge": "off", "git_commit": "off"}
+        )
         self.workspaces[group.name] = workspace
         synchronise(workspace.ports)
         known: dict[str, str] = {}

@@ -54,7 +54,7 @@ sys.addaudithook(
 from pathlib import Path
 from amem_cli.workspace.workspace import Workspace
 from amem_cli.index.sync import synchronise
-workspace = Workspace(Path(sys.argv[1]), overrides={"git_commit": "off"})
+workspace = Workspace(Path(sys.argv[1]), overrides={"llm_judge": "off", "git_commit": "off"})
 started = time.perf_counter()
 report = synchronise(workspace.ports)
 seconds = time.perf_counter() - started
@@ -141,7 +141,9 @@ def write(root: Path, texts: Sequence[str], first: int = 0) -> None:
 
 def open_workspace(root: Path) -> Workspace:
     adopt_vault(root)
-    return Workspace(root, overrides={"llm_backend": "none", "git_commit": "off"})
+    return Workspace(
+        root, overrides={"llm_backend": "none", "llm_judge": "off", "git_commit": "off"}
+    )
 
 
 def texts_to_embed(slices: Sequence[Sequence[str]], encoder: Encoder) -> list[list[str]]:

@@ -142,7 +142,7 @@ class Run:
 
     def __init__(self, options: argparse.Namespace, folder: Path, encoder: Encoder | None) -> None:
         self.options, self.folder = options, folder
-        self.settings: dict[str, Any] = {"llm_backend": "none"}
+        self.settings: dict[str, Any] = {"llm_backend": "none", "llm_judge": "off"}
         if options.model:
             backend = "openai" if options.base_url else "llama.cpp"
             self.settings = {"llm_backend": backend, "llm_model": options.model}
@@ -197,7 +197,7 @@ class Run:
     def _memory(self, conversation: Conversation, kind: str) -> OpenVault:
         """A conversation remembered in one way; goes on where an earlier run stopped."""
         writes = kind != "raw" and self.options.writer == "same"
-        overrides = self.settings if writes else {"llm_backend": "none"}
+        overrides = self.settings if writes else {"llm_backend": "none", "llm_judge": "off"}
         overrides = overrides | ({"evolution_mode": "off"} if kind == "no-evolution" else {})
         root = self.folder / "vaults" / f"{conversation.name}-{kind}"
         vault = OpenVault(

@@ -64,6 +64,8 @@ def designs(options: argparse.Namespace, vaults: list[GoldVault]) -> Iterator[De
 def _design(name: str, options: argparse.Namespace, vaults: list[GoldVault]) -> Design:
     if name == "none":
         return Design("none", {"llm_backend": "none"})
+    if name == "judge":
+        return Design("judge", {"llm_backend": "none", "llm_judge": "on"})
     if name == "bundled":
         return Design("bundled", {"llm_backend": "llama.cpp", "llm_model": ""})
     if name == "perfect":

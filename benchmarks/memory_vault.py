@@ -98,7 +98,8 @@ class OpenVault:
         if not root.exists():
             root.mkdir(parents=True)
             adopt_vault(root)
-        overrides = {"git_commit": "off", "evolution_mode": "auto", **design.overrides}
+        usual = {"git_commit": "off", "evolution_mode": "auto", "llm_judge": "off"}
+        overrides = {**usual, **design.overrides}
         self.clock = GoldClock()
         self.workspace = Workspace(root, overrides=overrides, clock=self.clock)
         if encoder is not None:

@@ -58,7 +58,7 @@ class Searches:
 
     def __init__(self, root: Path, group: Group, encoder: Encoder, links: str) -> None:
         adopt_vault(root)
-        overrides = {"llm_backend": "none", "git_commit": "off"}
+        overrides = {"llm_backend": "none", "llm_judge": "off", "git_commit": "off"}
         self.workspace = Workspace(root, overrides=overrides)
         self.workspace.models.encoder = encoder
         self.encoder = encoder

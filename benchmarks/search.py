@@ -42,7 +42,7 @@ FOLDERS, TAGS = 20, 40
 QUESTIONS = 50
 QUESTIONS_IN_A_FILE = 100
 BARE = "import typer, rich, apsw"
-OPTIONS = {"llm_backend": "none", "git_commit": "off"}
+OPTIONS = {"llm_backend": "none", "llm_judge": "off", "git_commit": "off"}
 
 
 def paragraphs(folder: Path) -> list[str]:

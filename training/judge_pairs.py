@@ -22,9 +22,10 @@ from typing import Any
 import llama_cpp
 import numpy as np
 from gguf import GGUFReader
-from judge_prompt import ANSWERS, GAP, QUESTION, note_head
 
+from amem_cli.models.judge import ANSWERS, WORDS, note_head
 from amem_cli.models.llama_cpp import bundled_model
+from amem_cli.models.ports import NoteText
 from amem_cli.workspace.workspace import Workspace
 
 TOP = Path(__file__).parent
@@ -61,7 +62,7 @@ class Notes:
         """Take in a person's notes, in order of time; links by the ids of newer and older."""
         first = len(self.ids)
         for note in notes:
-            self.heads.append(self.tokens(note_head(note["day"], note["title"])))
+            self.heads.append(self.tokens(note_head(NoteText(note["day"], note["title"], ""))))
             self.bodies.append(self.tokens(note["content"])[:MOST_TOKENS])
             self.person.append(person)
             self.ids.append(note["id"])
@@ -75,8 +76,8 @@ class Notes:
             by_chance = set(random.sample(rest, min(OTHERS, len(rest))))
             for older in range(newer):
                 key = notes[newer]["id"], notes[older]["id"]
-                relation, looks_alike = links.get(key, ""), key in alike
-                learned = bool(relation) or looks_alike or older in near | by_chance
+                relation, looks_alike = links.get(key, "none"), key in alike
+                learned = relation != "none" or looks_alike or older in near | by_chance
                 if learned or not person.startswith("garden/"):
                     row = first + newer, first + older, relations.index(relation)
                     self.pairs.append((*row, looks_alike, learned, float(cosines[newer, older])))
@@ -146,9 +147,8 @@ def main() -> None:
 def save(notes: Notes, output: Path) -> None:
     """Write pairs and weights."""
     answers = [notes.tokens(answer)[0] for answer in ANSWERS.values()]
-    blank, question = notes.tokens("\n\n"), notes.tokens(QUESTION)
-    fixed = {"newer": notes.tokens("New note"), "older": notes.tokens("Old note")}
-    fixed |= {"blank": blank, "question": question, "answers": answers, "gap": notes.tokens(GAP)}
+    parts = {"blank": "between"} | {each: each for each in ("newer", "older", "question", "gap")}
+    fixed = {name: notes.tokens(WORDS[key]) for name, key in parts.items()} | {"answers": answers}
     texts = [*fixed.values(), *notes.heads, *notes.bodies]
     used = sorted({token for text in texts for token in text})
     number = {token: place for place, token in enumerate(used)}

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from judge_prompt import ANSWERS
+
+from amem_cli.models.judge import ANSWERS
 
 COLUMNS = ("auc", "best F1", "P", "R", "R at P.8", "R at 5", "alike", "cosine F1")
 REVISIONS = ("supersedes", "contradicts")

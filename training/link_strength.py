@@ -1,11 +1,15 @@
 """Fits the weights of `analyzer/link_choice` on people's gold links, also without each person.
 
     python training/link_strength.py DATA_FOLDER --output strengths.json
+    python training/link_strength.py DATA_FOLDER --judge --people kofi,solene --output judged.json
 
 Reads the vaults of DATA_FOLDER/gold and those people of this folder who have links. Every note is
 added and processed at its time, every second one with its owner's tags, and each candidate that the
 program weighs is one row. The file has, by person, the weights fitted on all others:
 `benchmarks/memory.py --strengths` measures with them. Nothing is drawn by chance.
+
+With `--judge`, the judge of links is asked as well (two to ten seconds a note), and the weights are
+those of the pairs that it was asked about. Name people from whom it did not learn.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from memory_gold import GoldVault, gold_vaults  # noqa: E402
 from memory_vault import Design, OpenVault, process  # noqa: E402
 from remembered_vectors import RememberingEncoder  # noqa: E402
 
+from amem_cli.analyzer import link_choice  # noqa: E402
 from amem_cli.analyzer.link_evidence import gather_evidence  # noqa: E402
 from amem_cli.editing.add import NewNote  # noqa: E402
 from amem_cli.memory import steps  # noqa: E402
@@ -52,7 +57,7 @@ class Pairs:
     names: list[str] = field(default_factory=list)
 
 
-def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs) -> None:
+def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs, *, judge: bool) -> None:
     """Process one person's notes as the program does, and keep what it weighs."""
     linked = {frozenset((link.source, link.target)) for link in gold.links}
     alike = set(map(frozenset, gold.negatives))
@@ -60,10 +65,16 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs) -> None:
 
     def observed(note: Any, candidates: Any, **options: Any) -> Any:
         known = {name: options[name] for name in ("document_frequency", "total")}
-        for each, entry in zip(candidates, gather_evidence(note, candidates, **known), strict=True):
+        evidence = gather_evidence(note, candidates, **known)
+        order = sorted(range(len(evidence)), key=lambda at: -link_choice.strength(evidence[at]))
+        answers = options.pop("judge")([candidates[at] for at in order])
+        judged = dict(zip(order, answers, strict=False))
+        for at, (each, entry) in enumerate(zip(candidates, evidence, strict=True)):
             # A whole title in the text has a bonus of its own.
-            if not entry.mentioned:
-                found = entry.features
+            if not entry.mentioned and (at in judged or not judge):
+                found = dict(entry.features)
+                if judge:
+                    found["judge"] = link_choice.judged_log_odds(judged[at])
                 pair = frozenset((vault.id_of[note.path], vault.id_of[each.path]))
                 pairs.names = list(found)
                 pairs.features.append(list(found.values()))
@@ -71,10 +82,11 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs) -> None:
                 pairs.alike.append(pair in alike)
                 pairs.person.append(gold.name)
                 pairs.note.append(note.path)
-        return score_links(note, candidates, **options)
+        return score_links(note, candidates, **options, judge=lambda _: answers)
 
+    settings = {"llm_backend": "none", "llm_judge": "on" if judge else "off"}
     with tempfile.TemporaryDirectory() as folder:
-        vault = OpenVault(Path(folder) / "vault", Design("none", {"llm_backend": "none"}), encoder)
+        vault = OpenVault(Path(folder) / "vault", Design("none", settings), encoder)
         steps.score_links = observed
         for number, note in enumerate(gold.notes.values()):
             new = NewNote(note.content, title=note.title, created=note.created)
@@ -98,14 +110,18 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--judge", action="store_true", help="ask the judge of links as well")
+    parser.add_argument("--people", default="", help="of these alone, with commas between")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
+    wanted = [each for each in options.people.split(",") if each]
     own = sorted(file.parent.name for file in (TOP / "people").glob("*/links.jsonl"))
     people = [*gold_vaults(options.data / "gold", []), *gold_vaults(TOP / "people", own)]
+    people = [gold for gold in people if gold.name in wanted or not wanted]
     pairs = Pairs()
     for gold in people:
-        collect(gold, encoder, pairs)
+        collect(gold, encoder, pairs, judge=options.judge)
         print(f"{gold.name}: {pairs.person.count(gold.name)} pairs", file=sys.stderr)
     features, linked = np.array(pairs.features), np.array(pairs.linked)
     alike, person = np.array(pairs.alike), np.array(pairs.person)

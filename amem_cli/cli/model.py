@@ -71,8 +71,19 @@ def list_models(
         shelf,
         running,
         fault,
+        _judge(settings, fault),
     )
     session.output.result(document, models_text(document))
+
+
+def _judge(settings: Settings, fault: ModelError | None) -> dict[str, Any]:
+    from amem_cli.models.judge import installed_judge
+
+    try:
+        name, problem = installed_judge(settings).name, fault and fault.message
+    except ModelError as error:
+        name, problem = None, error.message
+    return {"name": name, "on": settings.llm_judge == "on", "problem": problem}
 
 
 def _address(settings: Settings) -> str | None:

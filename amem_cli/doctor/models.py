@@ -15,7 +15,7 @@ from amem_cli.doctor.finding import Finding
 from amem_cli.doctor.settings import UsableSettings
 from amem_cli.errors import AmemError, EncoderError, ModelError
 from amem_cli.models.open import open_model, server_url
-from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.models.ports import LanguageModel, ModelRequest, NoteText
 from amem_cli.settings import Settings
 
 SERVER_SECONDS = 2.0
@@ -83,8 +83,10 @@ def language_model_findings(
     try:
         check_library()
     except ModelError as error:
-        hint = f"{error.hint}. Servers and programs as models do not need it."
+        hint = f"{error.hint}. Without it no judge of links runs; other models do not need it."
         yield Finding("", error.message, hint, severity="notice")
+    else:
+        yield from _judge_findings(settings)
     if model is None:
         return
     # Opening it has only checked the user's consent, and that a command's program is there; no
@@ -97,6 +99,23 @@ def language_model_findings(
     if fault:
         hint = "Start the server, or choose another model: amem model use."
         yield Finding("", f"the server {url} cannot be reached: {fault}", hint)
+
+
+def _judge_findings(settings: Settings) -> Iterator[Finding]:
+    """Whether the judge of links answers, if the settings want it."""
+    from amem_cli.models.judge import open_judge
+
+    judge = open_judge(settings)
+    if judge is None:
+        return
+    note = NoteText("", "Sky", _TRIAL_TEXT)
+    try:
+        judge.relations(note, [note], most_tokens=20, seconds=_TRIAL_SECONDS)
+    except ModelError as error:
+        hint = error.hint or "Links are decided without it. To switch it off: llm.judge = off."
+        yield Finding("", error.message, hint, severity="notice")
+    finally:
+        judge.close()
 
 
 def _check_model_file(settings: Settings) -> None:

@@ -111,15 +111,17 @@ def _shares(logits: Sequence[float]) -> dict[str, float]:
 
 def open_judge(settings: Settings) -> LlamaCppJudge | None:
     """The judge, if the settings want it and what it needs is installed; nothing is started."""
-    if settings.llm_judge == "off":
-        return None
     try:
-        check_library()
-        path = bundled_model()
+        return None if settings.llm_judge == "off" else installed_judge(settings)
     except ModelError:
         return None
+
+
+def installed_judge(settings: Settings) -> LlamaCppJudge:
+    """The judge, whether the settings want it or not; raises `ModelError` if it cannot run here."""
+    check_library()
     return LlamaCppJudge(
-        path,
+        bundled_model(),
         file_path(WORDS["adapter"]),
         threads=settings.llm_threads,
         memory_limit_mb=settings.llm_memory_mb,

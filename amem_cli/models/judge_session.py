@@ -6,6 +6,7 @@ import ctypes
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from amem_cli.data import table
 
 # Tokens of a newer note and of the older ones that are read beside it.
 CONTEXT_TOKENS = 2_048
-# Older notes that are read together. The time is looked at between them.
+# Older notes that are read together.
 AT_ONCE = 4
-BATCH_TOKENS = 512
+# Tokens that are computed at once; the time is looked at between them.
+BATCH_TOKENS = 128
 
 
 class JudgeSession:
@@ -26,7 +28,6 @@ class JudgeSession:
 
     def __init__(self, model_path: Path, adapter_path: Path, threads: int) -> None:
         """Load both; raises `ValueError` if llama.cpp cannot."""
-        # The library keeps it for a module that is not loaded yet otherwise.
         llama_cpp.llama_backend_init()
         self._model: Any = llama_cpp.llama_model_load_from_file(
             os.fsencode(model_path), llama_cpp.llama_model_default_params()
@@ -47,6 +48,7 @@ class JudgeSession:
         self._memory: Any = llama_cpp.llama_get_memory(self._context)
         self._vocabulary: Any = llama_cpp.llama_model_get_vocab(self._model)
         self._size = llama_cpp.llama_vocab_n_tokens(self._vocabulary)
+        self._until = 0.0
         self._batch: Any = llama_cpp.llama_batch_init(BATCH_TOKENS, 0, 1)
         words = table("judge.toml")
         self._answers = [self._tokens(answer)[0] for answer in words["answers"].values()]
@@ -67,23 +69,24 @@ class JudgeSession:
             newer, olders: head and text of a note.
             most_tokens: longest text of a note; the middle of a longer one is left out.
         """
-        until = time.monotonic() + seconds
+        self._until = time.monotonic() + seconds
         llama_cpp.llama_memory_clear(self._memory, True)
         first = [*self._newer, *self._note(newer, most_tokens), *self._between]
-        self._read([(token, place, 0) for place, token in enumerate(first)], [])
         waiting = [
             [*self._older, *self._note(each, most_tokens), *self._question] for each in olders
         ]
         judged: list[list[float]] = []
-        while waiting and time.monotonic() < until:
-            part, room = 0, CONTEXT_TOKENS - len(first)
-            while part < min(AT_ONCE, len(waiting)) and len(waiting[part]) <= room:
-                room -= len(waiting[part])
-                part += 1
-            if not part:
-                break
-            judged += self._beside(len(first), waiting[:part])
-            del waiting[:part]
+        with suppress(TimeoutError):
+            self._read([(token, place, 0) for place, token in enumerate(first)], [])
+            while waiting:
+                part, room = 0, CONTEXT_TOKENS - len(first)
+                while part < min(AT_ONCE, len(waiting)) and len(waiting[part]) <= room:
+                    room -= len(waiting[part])
+                    part += 1
+                if not part:
+                    break
+                judged += self._beside(len(first), waiting[:part])
+                del waiting[:part]
         return {"judged": judged}
 
     def _beside(self, begin: int, texts: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -104,9 +107,15 @@ class JudgeSession:
     def _read(
         self, entries: Sequence[tuple[int, int, int]], ends: Sequence[int]
     ) -> list[list[float]]:
-        """Compute tokens (token, position, sequence); the answers' logits behind some of them."""
+        """Compute tokens (token, position, sequence); the answers' logits behind some of them.
+
+        Raises:
+            TimeoutError: the time is up.
+        """
         wanted, found = set(ends), []
         for start in range(0, len(entries), BATCH_TOKENS):
+            if time.monotonic() > self._until:
+                raise TimeoutError
             part = entries[start : start + BATCH_TOKENS]
             batch = self._batch
             batch.n_tokens = len(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +28,17 @@ def models_document(
     shelf: Sequence[AvailableModel],
     servers: Sequence[LocalServer],
     gguf_fault: ModelError | None,
+    judge: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What `model list` prints.
 
     Args:
         gguf_fault: why GGUF files cannot run here, None if they can.
+        judge: of links; its name, whether it is on, and why it cannot run, if so.
     """
     return {
         "language_model": language_model,
+        "judge": judge,
         "encoder": encoder,
         "available": [
             {
@@ -94,7 +97,13 @@ def models_text(document: dict[str, Any]) -> str:
     if model["gone"]:
         what = "program" if model["backend"] == "command" else "file"
         lines.append(f"                the {what} is gone: amem model use FILE, or bundled")
-    lines += [f"encoder:        {document['encoder']}", "", "on this machine"]
+    judge = document["judge"]
+    lines += [
+        f"judge of links: {judge['name'] or judge['problem']}{'' if judge['on'] else ' (off)'}",
+        f"encoder:        {document['encoder']}",
+        "",
+        "on this machine",
+    ]
     for each in document["available"]:
         mark = "*" if each["in_use"] else " "
         memory = f", needs about {size(each['memory'], 1)} of memory" if each["memory"] else ""

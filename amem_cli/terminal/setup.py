@@ -47,6 +47,7 @@ def survey_document(survey: Survey) -> dict[str, Any]:
         "memory_free": machine.free_memory,
         "cores": machine.cores,
         "runs_files": machine.runs_files,
+        "judges_links": survey.judges,
         "servers": [
             {"kind": each.kind, "base_url": each.url, "models": list(each.models)}
             for each in machine.servers
@@ -111,6 +112,8 @@ def _facts(survey: Survey) -> Iterator[tuple[str, str]]:
     if survey.notes:
         shares = named_shares(survey.languages)
         yield "notes", f"{survey.notes:,}: {shares}" if shares else f"{survey.notes:,}"
+    if survey.judges:
+        yield "links", "judged by a small trained model that llama.cpp runs here, with any choice"
     if survey.proposed is not None:
         yield "", f"{survey.proposed.message}. One that knows more: {survey.proposed.hint}"
 

@@ -23,6 +23,7 @@ from amem_cli.models.discovery import (
     look_around,
 )
 from amem_cli.models.gguf import memory_needed
+from amem_cli.models.judge import open_judge
 from amem_cli.models.open import open_model, server_url
 from amem_cli.settings import Settings, load_settings, user_settings_file
 from amem_cli.workspace.languages import EncoderProposal, encoder_proposal, vault_languages
@@ -90,6 +91,7 @@ class Survey:
         languages: the share of each in the notes' text by its code, most first.
         encoder: what the vault's settings call it.
         proposed: another encoder that fits the languages better, if there is one.
+        judges: whether a judge of links runs here, beside any choice.
         choices: the recommended one first.
     """
 
@@ -99,6 +101,7 @@ class Survey:
     languages: Mapping[str, float]
     encoder: str
     proposed: EncoderProposal | None
+    judges: bool
     choices: tuple[Choice, ...]
 
     @property
@@ -156,7 +159,7 @@ def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -
     found += [*_programs(machine, settings), *_own(machine, settings)]
     if not any(choice.in_use for choice in found):
         found.append(_other(settings, environment))
-    judge = _Judge(machine, settings, environment, workspace)
+    doubts = _Doubts(machine, settings, environment, workspace)
     languages = {} if workspace is None else languages_of(workspace)
     return Survey(
         machine,
@@ -165,7 +168,8 @@ def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -
         languages=languages,
         encoder=settings.encoder_model,
         proposed=encoder_proposal(languages, settings),
-        choices=tuple(_in_order([judge.judged(choice) for choice in found], machine)),
+        judges=machine.runs_files and open_judge(settings) is not None,
+        choices=tuple(_in_order([doubts.about(choice) for choice in found], machine)),
     )
 
 
@@ -269,7 +273,7 @@ def _other(settings: Settings, environment: Mapping[str, str]) -> Choice:
     )
 
 
-class _Judge:
+class _Doubts:
     """Tells what is known of a choice, and what speaks against it."""
 
     def __init__(
@@ -282,7 +286,7 @@ class _Judge:
         self._machine, self._settings = machine, settings
         self._environment, self._workspace = environment, workspace
 
-    def judged(self, choice: Choice) -> Choice:
+    def about(self, choice: Choice) -> Choice:
         if choice.kind in _OWN_NAMES:
             return choice
         as_chosen = Settings(

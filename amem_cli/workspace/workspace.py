@@ -7,6 +7,7 @@ verbs here add models, progress, counts of use, and leave out what the caller is
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -458,13 +459,15 @@ class Workspace(OpenVault):
         if not wait:
             return self._unprocessed(path)
         try:
+            self._start_judge()
             self.embed_missing()
             with self.model_at_work():
                 from amem_cli.memory.outcome import AT_ONCE
 
                 process = self.process
                 process = replace(process, settings=replace(process.settings, judging=AT_ONCE))
-                asking = "" if process.model is None else f", asking {process.model.name}"
+                name = process.model.name if process.model else ""
+                asking = f", asking {name or 'the judge of links'}" if name or process.judge else ""
                 label = f"working out keywords, tags and links{asking}"
                 with self.caller_now.progress(label, at_once=True):
                     outcome = process.run(path, asked=True, only_pending=new_text)
@@ -473,6 +476,19 @@ class Workspace(OpenVault):
         except AmemError as error:
             return self._unprocessed(path, error.message, error.hint)
         return without(outcome, self.hidden())
+
+    def _start_judge(self) -> None:
+        """Load the judge while the encoder is loaded."""
+        judge = self.models.judge
+        if judge is None:
+            return
+
+        def start() -> None:
+            # If it cannot be loaded, the question tells why.
+            with contextlib.suppress(AmemError):
+                judge.start()
+
+        threading.Thread(target=start, daemon=True).start()
 
     def _unprocessed(self, path: str, *problems: str, pending: bool = True) -> Outcome:
         from amem_cli.memory.process import waiting_outcome
