@@ -39,8 +39,8 @@ class JudgeLimits:
     """How much the judge of links is asked about one note: of how many older notes, the likeliest
     first, how many tokens of a text it reads, and how many seconds it has."""
 
-    candidates: int = 16
-    tokens: int = 160
+    candidates: int = 12
+    tokens: int = 120
     seconds: float = 60.0
 
 
