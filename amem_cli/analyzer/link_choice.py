@@ -147,20 +147,20 @@ _WEIGHTS = {
 }
 # The same with what the judge says, over the twelve likeliest older notes of each note of people
 # from whom the judge did not learn.
-_INTERCEPT_JUDGED = -1.34
+_INTERCEPT_JUDGED = -1.37
 _WEIGHTS_JUDGED = {
-    "first_term": 0.06,
-    "second_term": 0.06,
-    "terms": 0.39,
-    "title": 0.09,
-    "mutual": 0.70,
-    "cosine": 0.55,
-    "similarity": -2.31,
-    "support": 0.35,
+    "first_term": 0.24,
+    "second_term": 0.11,
+    "terms": 0.13,
+    "title": 0.08,
+    "mutual": 0.43,
+    "cosine": 0.45,
+    "similarity": -1.74,
+    "support": 0.25,
     "recency": 1.26,
-    "tags": 0.21,
-    "no_common_tag": -0.12,
-    "judge": 0.85,
+    "tags": 0.14,
+    "no_common_tag": -0.50,
+    "judge": 0.82,
 }
 # The judge's log odds are never surer than this.
 _MOST_LOG_ODDS = 6.0

@@ -69,8 +69,11 @@ def _story(session: Session, root: Path, *, llm: bool) -> dict[str, Any]:
     with closing(session.open(root, llm=llm)) as workspace:
         notes = record_baseline(workspace.ports)
         workspace.embed_missing()
+        judge = workspace.models.judge
     console.print(("\nA vault of plain markdown notes", "bold underline"))
     console.print(f"amem copied its template into {root}: {plural(notes, 'note')} by a person.")
+    if judge is not None:
+        console.print("A small trained model, run by llama.cpp on this machine, judges the links.")
     story = table("demo.toml")
     query, added, how = story["query"], [], [] if llm else ["--no-llm"]
     for number, note in enumerate(story["notes"], 1):
