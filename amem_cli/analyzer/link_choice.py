@@ -145,8 +145,8 @@ _WEIGHTS = {
     "tags": 0.16,
     "no_common_tag": -0.71,
 }
-# The same with what the judge says, over the twelve likeliest older notes of each note of people
-# from whom the judge did not learn.
+# The same with what the judge says, over the pairs that it is asked about, of people from whom it
+# did not learn.
 _INTERCEPT_JUDGED = -1.37
 _WEIGHTS_JUDGED = {
     "first_term": 0.24,
@@ -162,6 +162,9 @@ _WEIGHTS_JUDGED = {
     "no_common_tag": -0.50,
     "judge": 0.82,
 }
+# Evidence from which on the judge is asked: of weaker pairs it would make a link of hardly any, in
+# twice the time.
+_JUDGED_FROM = 0.05
 # The judge's log odds are never surer than this.
 _MOST_LOG_ODDS = 6.0
 # Seldom seen in those vaults. In people's own notes, of the titles of others that occur in a text,
@@ -200,12 +203,13 @@ def score_links(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
         minimum: least strength; an estimate of the probability that a person would call the two
             notes related.
-        judge: asked once, with the candidates, the likeliest first; gives the probabilities of
-            `none` and of each relation for the first of them.
+        judge: asked once, with the candidates that the evidence leaves open, the likeliest first;
+            gives the probabilities of `none` and of each relation for the first of them.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     scores = [strength(entry) for entry in evidence]
     likeliest = sorted(range(len(scores)), key=lambda at: -scores[at])
+    likeliest = [at for at in likeliest if scores[at] >= _JUDGED_FROM]
     judged = dict(zip(likeliest, judge([candidates[at] for at in likeliest]), strict=False))
     scores = [strength(entry, judged.get(at)) for at, entry in enumerate(evidence)]
     found = statements(note, candidates, scores, document_frequency=document_frequency, total=total)

@@ -39,13 +39,13 @@ class JudgeLimits:
     """How much the judge of links is asked about one note: of how many older notes, the likeliest
     first, how many tokens of a text it reads, and how many seconds it has."""
 
-    candidates: int = 12
+    candidates: int = 8
     tokens: int = 120
     seconds: float = 60.0
 
 
 # Of a note for which somebody waits.
-AT_ONCE = JudgeLimits(candidates=8, tokens=80, seconds=2.0)
+AT_ONCE = JudgeLimits(tokens=80, seconds=2.0)
 
 
 @dataclass(frozen=True, slots=True)
