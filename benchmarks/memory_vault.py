@@ -210,7 +210,14 @@ def process_gold(vault: OpenVault, gold: GoldVault, *, adopted: bool = False) ->
     suggested = {
         (step.note, vault.id_of[link.path]) for step in steps for link in step.outcome.suggested
     }
-    return MadeVault(tuple(steps), vault.links(), frozenset(suggested), described)
+    # What the notes' author linked in a text counts as it would if amem had to find it.
+    links = {
+        (step.note, vault.id_of[link.path]): link.relation
+        for step in steps
+        for link in step.outcome.confirmed
+    }
+    links |= vault.links()
+    return MadeVault(tuple(steps), links, frozenset(suggested), described)
 
 
 def _context(vault: OpenVault, note_id: str) -> str:

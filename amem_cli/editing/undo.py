@@ -98,7 +98,7 @@ def undo(
             return _moved_back(ports, event)
         caused = _caused(ports, event)
         counting = [each for each in caused if not _undone_by(ports, each)]
-        if event.kind == "process" and caused and not counting:
+        if event.kind == "process" and caused and not counting and not event.stated:
             raise SettingsError(
                 f"all that event {event.id} did was taken back already",
                 hint="`amem history` names the events that bring it back.",
@@ -120,8 +120,10 @@ def undo(
 
 
 def _changed_no_file(event: Event) -> bool:
-    """Whether the event changed no note as it is now: a removal, or the word on a suggestion."""
-    return event.kind in REMOVING or (event.kind != "process" and bool(event.suggested))
+    """Whether the event changed no note as it is now: a removal, the word on a suggestion, or what
+    a note says of one that a person linked it with."""
+    decides = event.kind != "process" and bool(event.suggested)
+    return event.kind in REMOVING or decides or bool(event.stated)
 
 
 def _moved_back(ports: VaultPorts, event: Event) -> Undone:
@@ -161,8 +163,10 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
             for event in events
             if is_since(event)
             and event.by == "machine"
-            and event.kind in _BY_MEMORY
-            and (event.changes or event.links_before)
+            and (
+                (event.kind in _BY_MEMORY and (event.changes or event.links_before))
+                or event.stated
+            )
             and event.id not in undone
             # Links to a note that was removed or merged come back with the note alone.
             and event.cause not in removals
@@ -334,7 +338,9 @@ class _Drafts:
             record = replace(record, links=tuple(link for link in owned if link.text in gone))
         raw = None if blocked else exactly_before(draft.raw, event.splice)
         if raw is None and not event.changes:
-            if event.suggested:
+            if event.stated:
+                draft.record(replace(record, confirmed=event.stated))
+            elif event.suggested:
                 # A decision on a suggestion is in the journal alone.
                 draft.record(replace(record, suggested=event.suggested))
             elif event.links_before:

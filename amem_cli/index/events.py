@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -315,6 +316,33 @@ class IndexLinkHistory:
         )
         return {other for (other,) in self._file.rows(sql, (path,))}
 
+    def linked_by_person(self, path: str) -> set[str]:
+        """Paths of the notes that a person linked with a note, in either direction: in a text, or
+        in a property beside a link of the machine's."""
+        written = Counter(
+            (source, target, link.kind)
+            for source, target, link in (
+                *((path, other, link) for other, link in self._links.outgoing(path)),
+                *((other, path, link) for other, link in self._links.incoming(path)),
+            )
+            if source != target
+        )
+        found: set[str] = set()
+        records: dict[str, Mapping[tuple[str, str], LinkRecord]] = {}
+        for (source, target, kind), count in written.items():
+            own = 0
+            if kind == "property":
+                if source not in records:
+                    records[source] = self.records(source)
+                made = (records[source].get((source, key)) for (key,) in self._keys(target))
+                own = any(record.by == "machine" for record in made if record is not None)
+            if count > own:
+                found |= {source, target}
+        return found - {path}
+
+    def _keys(self, path: str) -> list[tuple[str]]:
+        return self._file.rows(_KEYS, (path,))
+
     def update(self, note: str, news: Sequence[Event]) -> None:
         """Update the tables after events of a note (id or path) were stored."""
         # A note with decisions may have moved, which any event can tell.
@@ -329,11 +357,8 @@ class IndexLinkHistory:
         return _events(self._file, "WHERE note = ? ORDER BY event", note)
 
     def _is_written(self, source: str, target: str) -> bool:
-        """Whether a link is still in the front matter: a person may have deleted it."""
-        return any(
-            path == target and written.kind == "property"
-            for path, written in self._links.outgoing(source)
-        )
+        """Whether the notes are still linked: a person may have deleted the link."""
+        return target in self._links.linked(source)
 
     def _store(self, note: str) -> None:
         from amem_cli.journal.link_decisions import link_decisions
@@ -460,17 +485,28 @@ def _superseded_rows(
 
     A link whose note does not say so any more has one, too: then what that note closed holds again.
     """
-    for link in known.links.values():
-        said = [
-            event.id
-            for event in events
-            for before in event.links_before
-            if before.target == link.target and before.relation in SUPERSEDING
-        ]
-        if link.relation in SUPERSEDING or said:
-            yield note, note, link.target, link.relation, said[-1] if said else ""
+    from amem_cli.journal.provenance import undone_events
+
+    undone = undone_events(events)
+    # By target: the relation of a pair now, and the last event after which it was another.
+    relations: dict[str, str] = {}
+    turned: dict[str, str] = {}
+    confirmed: tuple[LinkRecord, ...] = ()
+    for event in events:
+        former = event.links_before
+        if event.kind == "process":
+            former, confirmed = confirmed, () if event.id in undone else event.confirmed
+            relations = {**dict.fromkeys(relations, "related"), **_relations(confirmed)}
+        turned |= {each.target: event.id for each in former if each.relation in SUPERSEDING}
+    for target, relation in {**relations, **_relations(known.links.values())}.items():
+        if relation in SUPERSEDING or target in turned:
+            yield note, note, target, relation, turned.get(target, "")
     if (closing := known.closed_by) is not None:
         yield note, closing.trigger, note, closing.relation, closing.id
+
+
+def _relations(links: Iterable[LinkRecord]) -> dict[str, str]:
+    return {link.target: link.relation for link in links}
 
 
 def _concerns_links(event: Event) -> bool:

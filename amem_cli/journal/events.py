@@ -96,6 +96,8 @@ class Event:
             evidence; the link of a rejected proposal.
         suggested: links too weak to write: those of the note from this run on (`process`), or the
             one that a person rejected (`reject`) or does not reject any more (`undo`).
+        confirmed: links that the process would have written, had a person not linked the notes
+            already (`process`); those that no longer count (`undo`).
         seconds: wall time of the model calls behind the event.
         reused_tokens: of the prompts, those that the model or its server had read before.
         review: `accepted` or `edited` if a person decided on a proposal.
@@ -119,6 +121,7 @@ class Event:
     links: tuple[LinkRecord, ...] = ()
     links_before: tuple[LinkRecord, ...] = ()
     suggested: tuple[LinkRecord, ...] = ()
+    confirmed: tuple[LinkRecord, ...] = ()
     splice: Splice | None = None
     model: str = ""
     prompt: str = ""
@@ -138,6 +141,11 @@ class Event:
     scope: str = ""
     root: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def stated(self) -> tuple[LinkRecord, ...]:
+        """Of what it `confirmed`, that which says more than that two notes are related."""
+        return tuple(link for link in self.confirmed if link.relation != "related")
 
 
 # In microseconds, as in the ids of events.
@@ -261,6 +269,7 @@ _PARTS: Mapping[str, Callable[[Any], Any]] = {
     "links": _link_record,
     "links_before": _link_record,
     "suggested": _link_record,
+    "confirmed": _link_record,
     "problems": str,
     "known": str,
 }

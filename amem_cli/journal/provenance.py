@@ -75,6 +75,8 @@ def provenance(events: Iterable[Event]) -> Provenance:
             by_person = False
         if event.kind == "reject" and event.id not in undone:
             declined |= {link.target for link in event.suggested}
+        if event.kind == "undo" and not event.scope:
+            declined |= {link.target for link in event.confirmed}
         for change in event.changes:
             if change.field in owned:
                 before, after = set(change.before or ()), set(change.after or ())

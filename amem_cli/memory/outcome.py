@@ -147,6 +147,7 @@ class Outcome:
     Attributes:
         metadata: as it is in the note now.
         written: names of the fields that the machine filled.
+        confirmed: links that would be written, had a person not linked the notes already.
         suggested: links that are too weak to be written, the strongest first.
         changed_links: links made earlier that were updated or removed.
         proposed: changes of older notes that wait for a person.
@@ -162,6 +163,7 @@ class Outcome:
     metadata: Metadata = field(default_factory=Metadata)
     written: tuple[str, ...] = ()
     links: tuple[NewLink, ...] = ()
+    confirmed: tuple[NewLink, ...] = ()
     suggested: tuple[NewLink, ...] = ()
     changed_links: tuple[ChangedLink, ...] = ()
     evolved: tuple[EvolvedNote, ...] = ()

@@ -25,7 +25,7 @@ from amem_cli.journal.link_decisions import (
     changed_record,
     without_rejected,
 )
-from amem_cli.journal.provenance import Provenance, is_worded
+from amem_cli.journal.provenance import Provenance, is_worded, provenance
 from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.memory.outcome import (
     ChangedLink,
@@ -137,6 +137,8 @@ class ProcessPlan:
         self.drafts = [self.note]
         self.proposed: list[Proposal] = []
         self._suggested: list[LinkRecord] = []
+        self._confirmed: list[LinkRecord] = []
+        self._by_person = ports.index.link_history.linked_by_person(content.state.path)
         before = self.note.note
         self._trigger = before.id or before.path
         events = ports.index.events.read(self._trigger, limit=1)
@@ -158,16 +160,20 @@ class ProcessPlan:
         """The events of the run, the cause first."""
         note = self.note.note
         root = replace(self._root, note=note.id or "", suggested=tuple(self._suggested))
+        root = replace(root, confirmed=tuple(self._confirmed))
         return [root, *(event for draft in self.drafts for event in draft.events)]
 
     def draft(self) -> Outcome:
         """Draft every step, and return what the process would have done."""
         written = self._describe()
-        links = self._link()
+        known = self._relations_known()
+        left = self._leave_to_person()
+        links, confirmed = self._link()
         suggested = self._suggest()
         linking, path = self._analysis.linking, self.note.path
         own = [update for update in linking.link_changes if update.source == path]
         changed = [
+            *left,
             *self._update_links(self.note, "link", own, linking.step),
             *self._update_links(self.note, "link", self._analysis.updates_by_text, Step()),
         ]
@@ -177,6 +183,7 @@ class ProcessPlan:
             for link in changed
             if link.after is not None and link.after.relation != link.before.relation
         }
+        turned |= {link.path for link in confirmed if (link.target, link.relation) not in known}
         named = {link.target for link in linking.links} if self._again else set()
         evolved = self._evolve({link.path for link in links} | turned | named)
         changed += self._update_neighbours_links()
@@ -188,6 +195,7 @@ class ProcessPlan:
             metadata=Metadata(note.keywords, note.tags, note.context),
             written=written,
             links=tuple(links),
+            confirmed=tuple(confirmed),
             suggested=tuple(suggested),
             changed_links=tuple(changed),
             evolved=tuple(evolved),
@@ -221,22 +229,56 @@ class ProcessPlan:
         self.note.change(fields, event)
         return tuple(fields)
 
-    def _link(self) -> list[NewLink]:
+    def _relations_known(self) -> set[tuple[str, str]]:
+        """Target and relation of what the machine linked or confirmed before."""
+        events = self._ports.index.events.read(self._trigger)
+        links = [link for link in provenance(events).links.values() if link.by == "machine"]
+        for event in [each for each in events if each.kind == "process"][-1:]:
+            links += event.confirmed
+        return {(link.target, link.relation) for link in links}
+
+    def _leave_to_person(self) -> list[ChangedLink]:
+        """Take away the machine's links between the note and others that a person linked it
+        with."""
+        index, path = self._ports.index, self.note.path
+        why, step = "a person linked the two notes", self._analysis.linking.step
+        own = [
+            LinkUpdate(path, other, removed=True, reason=why) for other in sorted(self._by_person)
+        ]
+        event = partial(self._event, "link", replace(step, use=ModelUse()))
+        gone = draft_link_changes(self.note, index, own, event)
+        linking_here = {
+            other for other, link in index.links.incoming(path) if link.kind == "property"
+        }
+        may_change = self._settings.evolve and not self._is_new
+        wanted = self._by_person & linking_here if may_change else ()
+        for other in sorted(wanted):
+            # One old note that cannot be changed stops nothing else.
+            with suppress(AmemError):
+                draft = self._draft_of(other)
+                if draft is not None and self._is_settled(draft.content, draft.note):
+                    update = LinkUpdate(other, path, removed=True, reason=why)
+                    gone += draft_link_changes(draft, index, [update], event)
+                    self._keep(draft)
+        return gone
+
+    def _link(self) -> tuple[list[NewLink], list[NewLink]]:
+        """The links that are written, and those that a person made already."""
         note, step = self.note.note, self._analysis.linking
+        by_person = [link for link in step.links if link.target in self._by_person]
+        confirmed, self._confirmed = self._recorded(by_person, set())
         present = {target_of(text, note.path, self._ports.index) for text in note.links}
-        made, records = self._recorded(step.links, present)
+        made, records = self._recorded(step.links, present | self._by_person)
         texts = [record.text for record in records]
         reason = f"linked to {len(texts)} older note{'s' if len(texts) != 1 else ''}"
         event = self._event("link", step.step, reason=reason, links=tuple(records))
         self.note.change({"links": [*note.links, *texts]}, event)
-        return made
+        return made, confirmed
 
     def _suggest(self) -> list[NewLink]:
         """What may belong together, but is not linked in either direction, in the text neither."""
         note, index = self.note.note, self._ports.index
-        linked = {target_of(text, note.path, index) for text in note.links}
-        in_text = (each for each in index.links.outgoing(note.path) if each[1].kind != "property")
-        linked |= {path for path, _ in in_text}
+        linked = {target_of(text, note.path, index) for text in note.links} | self._by_person
         linked |= {path for path, _ in index.links.incoming(note.path)}
         found, records = self._recorded(self._analysis.linking.suggested, linked, MOST_SUGGESTED)
         self._suggested = records

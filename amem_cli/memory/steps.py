@@ -221,7 +221,11 @@ class MemorySteps:
         ]
         # What the note says in so many words comes first, if not all have room.
         strong.sort(key=lambda link: link.target not in sure)
-        made = strong[: self.settings.max_links]
+        # A link of a person's takes no place, and what the note says of that pair counts.
+        by_person = self.index.link_history.linked_by_person(note.path)
+        new = [link for link in strong if link.target not in by_person]
+        made = new[: self.settings.max_links]
+        made += [link for link in strong if link.target in by_person]
         weaker = (link for link in likely if link.strength >= SUGGESTED_FROM and link not in made)
         offline: list[Evolution] = []
         if self.settings.evolve:

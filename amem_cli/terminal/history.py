@@ -107,6 +107,8 @@ def _what(event: Event) -> str:
     fields = [each.field for each in event.changes if not gives_identity(each)]
     if event.kind in ("reject", "undo") and event.suggested:
         return "suggestion"
+    if event.stated:
+        return "relations"
     return _listing(fields) or ("links" if event.links_before else "text")
 
 
@@ -137,6 +139,8 @@ def _details(event: Event) -> Iterator[tuple[str, str]]:
     yield from _links(event)
     for link in event.suggested:
         yield f"suggested {link.text}{link_words(link)}", "dim"
+    for link in event.stated:
+        yield f"says of {link.text}{link_words(link)}", "dim"
     if not event.changes and event.splice is not None:
         yield from _text_diff(event.splice.removed, event.splice.inserted)
     for change in event.proposed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import MemoryLink, Relation, parse_note
 from amem_cli.search.read import note_named
+from amem_cli.search.suggestions import suggestions
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault
 
@@ -40,7 +42,9 @@ OTHER = "Signal boxes at the junction were rewired by night; no train ran until 
 @pytest.fixture
 def ports(tmp_path: Path) -> VaultPorts:
     ports = open_vault(tmp_path)
-    add(ports, NewNote(OLD, title="Lamination of dough"))
+    # The day before the clock's.
+    made = datetime(2030, 3, 1, 15).astimezone()
+    add(ports, NewNote(OLD, title="Lamination of dough", created=made))
     for number in range(4):
         add(ports, NewNote(f"Number {number}: harvest, frost and weather.", title=f"N{number}"))
     return ports
@@ -210,7 +214,7 @@ def test_a_text_that_now_says_that_it_replaces_a_note_turns_the_link_into_that(
     ports: VaultPorts,
 ) -> None:
     path = linked(ports)
-    text = f"{NEW} This replaces what [[Lamination of dough]] says: 14 degrees is too warm."
+    text = f"{NEW} This replaces the note of 1 March 2030: 14 degrees is too warm."
     said_by_person(path, text)
     before = path.read_bytes()
     (changed,) = run(ports, "Morning batch").changed_links
@@ -229,9 +233,9 @@ def test_a_text_that_now_says_that_it_replaces_a_note_turns_the_link_into_that(
 
 def test_a_text_that_no_longer_says_so_takes_the_word_back(ports: VaultPorts) -> None:
     path = linked(ports)
-    said_by_person(path, f"{NEW} This replaces what [[Lamination of dough]] says.")
+    said_by_person(path, f"{NEW} This replaces the note of 1 March 2030.")
     run(ports, "Morning batch")
-    said_by_person(path, f"{NEW} See [[Lamination of dough]].")
+    said_by_person(path, f"{NEW} See the note of 1 March 2030.")
     (changed,) = run(ports, "Morning batch").changed_links
     assert changed.after is not None and changed.after.relation == "related"
     assert ports.index.link_history.superseded() == []
@@ -418,3 +422,98 @@ def test_a_text_that_stands_twice_is_left_alone(ports: VaultPorts) -> None:
     before = path.read_bytes()
     assert carry_out(ports, "Third", [change(removed=True)]).changed_links == ()
     assert path.read_bytes() == before
+
+
+NEW_LINKED = {
+    "wikilink": "[[Lamination of dough]]",
+    "with other words": "[[Lamination of dough|why it tears]]",
+    "embed": "![[Lamination of dough]]",
+    "markdown link": "[why](<Lamination of dough.md>)",
+}
+
+
+def plain_old(ports: VaultPorts) -> Path:
+    return ports_root(ports) / note_named(ports.index, "Lamination of dough").path
+
+
+@pytest.mark.parametrize("form", NEW_LINKED)
+@pytest.mark.parametrize("in_older", [False, True])
+def test_a_pair_that_a_person_linked_is_neither_linked_nor_suggested(
+    ports: VaultPorts, form: str, in_older: bool
+) -> None:
+    more = f" See {NEW_LINKED[form]}."
+    if in_older:
+        more = f" {NEW_LINKED[form].replace('Lamination of dough', 'Morning batch')}"
+        synchronise(ports)
+        said_by_person(plain_old(ports), OLD + more)
+    path = add(ports, NewNote(NEW + ("" if in_older else more), title="Morning batch"))
+    outcome = run(ports, "Morning batch")
+    titles = [each.title for each in (*outcome.links, *outcome.suggested)]
+    assert "Lamination of dough" not in titles
+    assert "links:" not in (ports_root(ports) / path).read_text()
+    assert suggestions(ports.index, path) == [] or all(
+        "Lamination of dough" not in (each.source.title, each.target.title)
+        for each in suggestions(ports.index, path)
+    )
+
+
+@pytest.mark.parametrize("review", [False, True])
+@pytest.mark.parametrize("form", NEW_LINKED)
+def test_a_link_goes_when_the_person_writes_it_too(
+    ports: VaultPorts, form: str, review: bool
+) -> None:
+    path = linked(ports)
+    said_by_person(path, f"{NEW} See {NEW_LINKED[form]}.")
+    before = path.read_bytes()
+    (changed,) = run(ports, "Morning batch", review=review).changed_links
+    assert (changed.title, changed.after) == ("Lamination of dough", None)
+    assert "links: []\n" in path.read_text() and NEW_LINKED[form] in path.read_text()
+    # It was the machine's, so nobody said that the two do not belong together.
+    assert ports.index.link_history.unlinked(note_named(ports.index, "Morning batch").path) == set()
+    undo(ports, last(ports, "Morning batch", "link").id)
+    assert path.read_bytes() == before
+
+
+def test_a_link_goes_when_the_person_writes_it_in_the_other_note(ports: VaultPorts) -> None:
+    path = linked(ports)
+    said_by_person(plain_old(ports), f"{OLD} So in [[Morning batch]].")
+    (changed,) = run(ports, "Lamination of dough").changed_links
+    assert (changed.source, changed.after) == (note_named(ports.index, "Morning batch").path, None)
+    assert "links: []\n" in path.read_text()
+    # Nor is it made again, whichever note is read next.
+    for title in ("Morning batch", "Lamination of dough"):
+        assert run(ports, title).links == ()
+
+
+def test_what_a_note_says_of_an_older_one_counts_where_a_person_linked_them(
+    ports: VaultPorts,
+) -> None:
+    path = add(ports, NewNote(f"This replaces [[Lamination of dough]]. {NEW}", title="Cold butter"))
+    outcome = run(ports, "Cold butter")
+    assert outcome.links == ()
+    assert [each.relation for each in outcome.confirmed] == ["supersedes"]
+    assert [each.title for each in outcome.evolved] == ["Lamination of dough"]
+    old = note_named(ports.index, "Lamination of dough").path
+
+    def said() -> list[str]:
+        return [each.relation for each in ports.index.link_history.superseded([old])]
+
+    assert said() == ["supersedes"]
+    # By the link alone, too.
+    undo(ports, last(ports, "Lamination of dough", "evolve").id)
+    assert said() == ["supersedes"]
+    process = last(ports, "Cold butter", "process")
+    undone = undo(ports, process.id)
+    assert said() == []
+    undo(ports, undone.again)
+    assert said() == ["supersedes"]
+    undo_since(ports, "1d")
+    assert said() == []
+    # A text that says something else takes the word back.
+    synchronise(ports)
+    said_by_person(ports_root(ports) / path, f"This replaces [[Lamination of dough]] again. {NEW}")
+    run(ports, "Cold butter")
+    assert said() == ["supersedes"]
+    said_by_person(ports_root(ports) / path, f"See [[Lamination of dough]]. {NEW}")
+    run(ports, "Cold butter")
+    assert said() == []
