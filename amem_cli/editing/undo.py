@@ -164,8 +164,7 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
             if is_since(event)
             and event.by == "machine"
             and (
-                (event.kind in _BY_MEMORY and (event.changes or event.links_before))
-                or event.stated
+                (event.kind in _BY_MEMORY and (event.changes or event.links_before)) or event.stated
             )
             and event.id not in undone
             # Links to a note that was removed or merged come back with the note alone.
