@@ -129,7 +129,7 @@ def build(
         elif target != source:
             record = of_link(records, source, nodes[target])
             edge = Edge(source, target, link.kind, "person")
-            if link.kind == "property" and record is not None:
+            if record is not None and (link.kind == "property" or record.by == "person"):
                 strength = record.strength if record.by == "machine" else None
                 edge = Edge(
                     source, target, link.kind, record.by, record.relation, strength, record.reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amem_cli.notes.note import SUPERSEDING
@@ -238,20 +238,22 @@ class IndexLinkHistory:
         self._links = links
 
     def records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
-        """Why links were made, by (source path, target id or path), of one note or all."""
+        """Why links were made, by (source path, target id or path), of one note or all; and what
+        the machine says of links that a person made."""
         from amem_cli.journal.provenance import provenance
 
         sql = (
             "SELECT DISTINCT n.path, e.note FROM events e JOIN notes n"
             " ON e.note = n.id OR (n.id IS NULL AND e.note = n.path)"
-            " WHERE e.record LIKE '%\"links\"%'"
+            " WHERE (e.record LIKE '%\"links\"%' OR e.record LIKE '%\"confirmed\"%')"
         )
         if path is not None:
             sql += " AND n.path = ?"
         return {
             (source, link.target): link
             for source, key in self._file.rows(sql, () if path is None else (path,))
-            for link in provenance(self._events_of(key)).links.values()
+            for events in (self._events_of(key),)
+            for link in (*_stated(events), *provenance(events).links.values())
         }
 
     def first_made(self) -> Mapping[tuple[str, str], str]:
@@ -503,6 +505,16 @@ def _superseded_rows(
             yield note, note, target, relation, turned.get(target, "")
     if (closing := known.closed_by) is not None:
         yield note, closing.trigger, note, closing.relation, closing.id
+
+
+def _stated(events: Sequence[Event]) -> list[LinkRecord]:
+    """What a note says of others that a person linked it with, as of its last memory process."""
+    from amem_cli.journal.provenance import undone_events
+
+    last = [event for event in events if event.kind == "process"][-1:]
+    undone = undone_events(events) if last and last[0].stated else {}
+    found = (link for event in last if event.id not in undone for link in event.stated)
+    return [replace(link, text="", by="person") for link in found]
 
 
 def _relations(links: Iterable[LinkRecord]) -> dict[str, str]:

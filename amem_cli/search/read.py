@@ -107,7 +107,8 @@ def _links(index: MemoryIndex, note: NoteSummary) -> tuple[LinkView, ...]:
                 records[source.path] = index.link_history.records(source.path)
             made = records[source.path]
             record = made.get((source.path, target.key)) or made.get((source.path, target.path))
-            explained = record if link.kind == "property" else None
+            explains = link.kind == "property" or (record is not None and record.by == "person")
+            explained = record if explains else None
             view = LinkView(other.id, path, other.title, outgoing, link.kind, explained)
             # What is said of a link counts, also if the text has the same link.
             if explained is not None or (path, outgoing) not in found:
