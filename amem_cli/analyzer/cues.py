@@ -159,14 +159,19 @@ def statements(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
     """
     moment = moment_in(note.created)
+    read = (
+        _Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES))) for own in own_sentences(note)
+    )
+    # Few notes have any, and to look for the titles in them takes long.
+    with_cues = [sentence for sentence in read if sentence.cues]
+    if not with_cues:
+        return []
     titles = [SpokenTitle.of(each.title) for each in candidates]
     leads = _leads(candidates)
     found: list[Statement] = []
     unplaced: list[tuple[_Sentence, Cue]] = []
-    for own in own_sentences(note):
-        sentence = _Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES)))
-        if not sentence.cues:
-            continue
+    for sentence in with_cues:
+        own = sentence.own
         pointed = list(_named(sentence, titles, leads)) or _named_in_part(sentence, titles)
         if moment is not None and not any(each.sure for each in pointed):
             pointed = _by_time(sentence, candidates, moment.date()) or pointed

@@ -158,7 +158,7 @@ class LinkCandidate:
         similarity: cosine of the two notes' vectors.
         rank, reverse_rank: place of each among the other's nearest, 0 = nearest; None if it is not
             among those that were looked at.
-        links: paths that the candidate is linked with, in either direction.
+        links: paths that the candidate links to.
         created: when it was made, as far as the index tells; see `moment_made`.
         key: its id, or its path if it has none.
     """
@@ -394,16 +394,13 @@ def near_notes(
     further = sorted(set(named) - set(near) - earlier.absent)
     near.update(index.vectors.scores(vector, len(further), further) if further else {})
     near.pop(path, None)
-    order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
-    candidates = []
-    for rank, (other, similarity) in enumerate(order):
-        summary = index.notes.summary(other)
-        if summary is not None:
-            reverse = None
-            if rank < limit:
-                reverse = _reverse_rank(index, other, path, similarity, earlier)
-            candidates.append(_candidate(index, summary, similarity, rank, reverse, earlier))
-    return candidates
+    order = sorted(near, key=lambda other: (-near[other], other))
+    vectors = index.vectors.of_notes(order[:limit])
+    ranks = {
+        other: (rank, _reverse_rank(vectors.get(other), other, path, near[other], earlier))
+        for rank, other in enumerate(order)
+    }
+    return _candidates(index, near, ranks, earlier)
 
 
 def named_notes(
@@ -428,14 +425,13 @@ def at_best(
     earlier = earlier or EarlierNotes(index)
     paths = [summary.path for summary in summaries]
     near = index.vectors.scores(vector, len(paths), paths)
-    return [_candidate(index, each, near.get(each.path, 0.0), 0, 0, earlier) for each in summaries]
+    return _candidates(index, near, dict.fromkeys(paths, (0, 0)), earlier)
 
 
 def _reverse_rank(
-    index: MemoryIndex, other: str, path: str, similarity: float, earlier: EarlierNotes
+    vector: Vectors | None, other: str, path: str, similarity: float, earlier: EarlierNotes
 ) -> int | None:
-    """The place of the note among the other one's nearest, by their similarity."""
-    vector = index.vectors.of_note(other)
+    """The place of the note among the nearest of the other one, which has this vector."""
     if vector is None:
         return None
     nearest = earlier.nearest(vector, REVERSE_DEPTH)
@@ -446,27 +442,31 @@ def _reverse_rank(
     return closer if closer < REVERSE_DEPTH - 2 else None
 
 
-def _candidate(
+def _candidates(
     index: MemoryIndex,
-    note: NoteSummary,
-    similarity: float,
-    rank: int,
-    reverse: int | None,
+    near: Mapping[str, float],
+    ranks: Mapping[str, tuple[int, int | None]],
     earlier: EarlierNotes,
-) -> LinkCandidate:
-    return LinkCandidate(
-        path=note.path,
-        title=note.title,
-        text="\n\n".join(index.text.passages(note.path)),
-        similarity=similarity,
-        rank=rank,
-        reverse_rank=reverse,
-        keywords=note.keywords,
-        tags=note.tags,
-        context=note.context,
-        created=earlier.made(note),
-        links=frozenset(index.links.linked(note.path)),
-        key=note.key,
-        aliases=note.aliases,
-        private=note.private,
-    )
+) -> list[LinkCandidate]:
+    """The notes with these ranks, in their order; `near` are the similarities by path."""
+    texts, notes = index.text.passages_of(ranks), index.notes.of_paths(ranks)
+    return [
+        LinkCandidate(
+            path=path,
+            title=notes[path].title,
+            text="\n\n".join(texts.get(path, ())),
+            similarity=near.get(path, 0.0),
+            rank=rank,
+            reverse_rank=reverse,
+            keywords=notes[path].keywords,
+            tags=notes[path].tags,
+            context=notes[path].context,
+            created=earlier.made(notes[path]),
+            links=frozenset(target for target, _ in index.links.outgoing(path)),
+            key=notes[path].key,
+            aliases=notes[path].aliases,
+            private=notes[path].private,
+        )
+        for path, (rank, reverse) in ranks.items()
+        if path in notes
+    ]

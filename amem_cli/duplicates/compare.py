@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -315,12 +315,15 @@ def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
     vectors = ports.index.vectors
     vector = vectors.of_note(path)
     if vector is not None:
-        mine = wording(summary.title, words_of_note(ports, summary))
-        for candidate in vectors.scores(vector, _CANDIDATES):
-            other, theirs = ports.index.notes.summary(candidate), vectors.of_note(candidate)
+        alike = vectors.scores(vector, _CANDIDATES)
+        notes, means = ports.index.notes.of_paths(alike), vectors.of_notes(list(alike))
+        texts = ports.index.text.passages_of(alike)
+        mine = wording(summary.title, _words(summary, texts.get(path, [])))
+        for candidate in alike:
+            other, theirs = notes.get(candidate), means.get(candidate)
             if other is None or theirs is None or candidate == path or other == same:
                 continue
-            text = words_of_note(ports, other)
+            text = _words(other, texts.get(candidate, []))
             score = likeness(mine, wording(other.title, text), float(vector @ theirs))
             if score >= THRESHOLD:
                 near.append(Duplicate(other, "near", score))
@@ -330,5 +333,8 @@ def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
 
 def words_of_note(ports: VaultPorts, summary: NoteSummary) -> str:
     """The words of a note below a heading that only repeats its name."""
-    whole = "\n\n".join(ports.index.text.passages(summary.path))
-    return without_title(whole, note_names(summary))
+    return _words(summary, ports.index.text.passages(summary.path))
+
+
+def _words(summary: NoteSummary, passages: Sequence[str]) -> str:
+    return without_title("\n\n".join(passages), note_names(summary))

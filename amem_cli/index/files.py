@@ -132,13 +132,17 @@ class IndexFiles:
             (number,),
         )
 
-    def update_state(self, path: str, file: KnownFile) -> None:
-        """Only the file's state changed; its size too if it was read during a save."""
+    def update_states(self, files: Mapping[str, KnownFile]) -> None:
+        """Only the files' states changed; the size too of one that was read during a save."""
+        if not files:
+            return
         self._file.rows(
-            "UPDATE notes SET mtime_ns = ?1, ctime_ns = ?2, inode = ?3, scanned_ns = ?4, size = ?5,"
-            " modified = strftime('%Y-%m-%dT%H:%M:%S+00:00', ?1 / 1000000000, 'unixepoch')"
-            " WHERE path = ?6",
-            (file.mtime_ns, file.ctime_ns, file.inode, file.scanned_ns, file.size, path),
+            "UPDATE notes SET size = now.value ->> 0, mtime_ns = now.value ->> 1,"
+            " ctime_ns = now.value ->> 2, inode = now.value ->> 3, scanned_ns = now.value ->> 4,"
+            " modified ="
+            " strftime('%Y-%m-%dT%H:%M:%S+00:00', (now.value ->> 1) / 1000000000, 'unixepoch')"
+            " FROM json_each(?) now WHERE notes.path = now.key",
+            (json.dumps(files),),
         )
 
     def problems(self) -> list[Problem]:

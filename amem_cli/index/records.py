@@ -153,6 +153,12 @@ class IndexNotes:
         """One note by its path."""
         return next(iter(self._select("WHERE path = ?", (path,))), None)
 
+    def of_paths(self, paths: Iterable[str]) -> dict[str, NoteSummary]:
+        """Those of these paths that are notes, with their notes."""
+        sql = f"SELECT {_SUMMARY} FROM notes WHERE path IN (SELECT value FROM json_each(?))"  # noqa: S608
+        rows = self._file.rows(sql, (json.dumps(list(paths)),))
+        return {row[0]: _summary(row) for row in rows}
+
     def sizes(self, paths: Sequence[str], *, public: bool = False) -> list[int]:
         """Bytes of each of these files that is a note (and not private)."""
         sql = "SELECT n.size FROM json_each(?) JOIN notes n ON n.path = value"

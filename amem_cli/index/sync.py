@@ -89,15 +89,16 @@ def synchronise(
     swapped = False
     for start in range(0, len(stale), BATCH):
         chunk = stale[start : start + BATCH]
-        records = _read_records(ports, chunk, problems)
+        records, same = _read_records(ports, chunk, problems, known)
         with ports.index.changing_notes():
+            ports.index.files.update_states(same)
             for record in records:
                 path = record.note.path
                 before = known.get(path)
                 if before is None:
                     # Under its new path a note is recognised by its id, or by its bytes.
-                    same = by_identity.get(record.note.id or record.file.sha, ())
-                    missed = [each for each in same if each in vanished]
+                    alike = by_identity.get(record.note.id or record.file.sha, ())
+                    missed = [each for each in alike if each in vanished]
                     old = missed[0] if len(missed) == 1 else _left(ports, record, known)
                     if old is not None:
                         vanished.discard(old)
@@ -105,9 +106,6 @@ def synchronise(
                         moved.append((old, path))
                     else:
                         added.append(path)
-                elif before.sha == record.file.sha:
-                    ports.index.files.update_state(path, record.file)
-                    continue
                 else:
                     changed.append(path)
                 # Another note is at the path, which may be one that links lead to.
@@ -182,7 +180,7 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
             if not ports.vault.has(path):
                 ports.index.files.forget(path)
                 continue
-            for record in _read_records(ports, [path], problems):
+            for record in _read_records(ports, [path], problems)[0]:
                 ports.index.files.store(record)
 
 
@@ -220,7 +218,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     from amem_cli.notes.note import parse_note
     from amem_cli.notes.passages import split_passages
 
-    path, size, mtime_ns, ctime_ns, inode = content.state
+    path = content.state.path
     note = parse_note(path, content.raw, names)
     if content.cut:
         why = "is larger than 2 MiB; its beginning is searchable, it is never edited"
@@ -228,8 +226,8 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     if not _ISO_DAY.match(note.created):
         made = date_in_note(path, content.raw, note.created)
         note = replace(note, created=created_text(made) if made else "")
-    file = KnownFile(size, mtime_ns, ctime_ns, inode, scanned_ns, content.sha, note.id)
-    modified = datetime.fromtimestamp(mtime_ns / 1e9, tz=timezone.utc)
+    file = KnownFile(*content.state[1:], scanned_ns, content.sha, note.id)
+    modified = datetime.fromtimestamp(file.mtime_ns / 1e9, tz=timezone.utc)
     written = [
         NoteLink(link.target, "wikilink", link.style == "markdown")
         for link in find_links(note.body)
@@ -265,9 +263,14 @@ def _is_unchanged(state: FileState, known: KnownFile | None) -> bool:
 
 
 def _read_records(
-    ports: VaultPorts, paths: Sequence[str], problems: list[Problem]
-) -> list[NoteRecord]:
-    records = []
+    ports: VaultPorts,
+    paths: Sequence[str],
+    problems: list[Problem],
+    known: Mapping[str, KnownFile] | None = None,
+) -> tuple[list[NoteRecord], dict[str, KnownFile]]:
+    """The notes at these paths, and the states of the files that still hold the known bytes."""
+    records: list[NoteRecord] = []
+    same: dict[str, KnownFile] = {}
     for path in paths:
         scanned = ports.clock.time_ns()
         try:
@@ -275,8 +278,12 @@ def _read_records(
         except AmemError as error:
             problems.append(Problem(path, 0, error.message, error.hint))
             continue
-        records.append(note_record(content, scanned, ports.names))
-    return records
+        before = known.get(path) if known else None
+        if before is not None and before.sha == content.sha:
+            same[path] = KnownFile(*content.state[1:], scanned, before.sha, before.id)
+        else:
+            records.append(note_record(content, scanned, ports.names))
+    return records, same
 
 
 def check_index(ports: VaultPorts) -> list[str]:

@@ -80,8 +80,18 @@ class IndexText:
 
     def passages(self, path: str) -> list[str]:
         """Passages of a note in order."""
-        sql = "SELECT text FROM passages JOIN notes USING(note) WHERE path = ? ORDER BY position"
-        return [text for (text,) in self._file.rows(sql, (path,))]
+        return self.passages_of([path]).get(path, [])
+
+    def passages_of(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        """Passages of notes in order, by path."""
+        sql = (
+            "SELECT path, text FROM notes JOIN passages USING(note)"  # noqa: S608
+            f" WHERE path {_AMONG} ORDER BY position"
+        )
+        found: dict[str, list[str]] = {}
+        for path, text in self._file.rows(sql, (json.dumps(list(paths)),)):
+            found.setdefault(path, []).append(text)
+        return found
 
     def passage_counts(self, paths: Sequence[str]) -> dict[str, int]:
         """Number of passages by path."""

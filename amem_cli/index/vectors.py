@@ -44,6 +44,9 @@ _VECTORS_OF_NOTES = """
 SELECT n.path, v.embedding FROM notes n JOIN passages p USING(note) JOIN vectors v USING(passage)
 WHERE p.embedded = 1
 """
+_VECTORS_OF_SOME = (
+    _VECTORS_OF_NOTES + "AND n.path IN (SELECT value FROM json_each(?)) ORDER BY position"  # noqa: S608
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +126,15 @@ class IndexVectors:
         with self._file.changing():
             if self.encoder() != self._model_id:
                 return
-            self._refuse_odd(vectors)
+            self._has_dimension(vectors)
             # Meanwhile the passage may have been removed, and its number given to another text.
-            sql = "SELECT 1 FROM passages WHERE passage = ? AND embed_key = ?"
+            numbers = json.dumps(list(passages))
+            sql = "SELECT passage, embed_key FROM passages JOIN json_each(?) ON passage = value"
+            keys = dict(self._file.rows(sql, (numbers,)))
             current = [
                 place
                 for place, passage in enumerate(passages)
-                if self._file.rows(sql, (passage, self._embed_keys.pop(passage, None)))
+                if self._embed_keys.pop(passage, None) == keys.get(passage, b"")
             ]
             if not current:
                 return
@@ -137,7 +142,10 @@ class IndexVectors:
             for passage, vector in zip(stored, vectors[current], strict=True):
                 sql = "INSERT OR REPLACE INTO vectors VALUES(?, ?)"
                 self._file.rows(sql, (passage, _blob(vector)))
-                self._file.rows("UPDATE passages SET embedded = 1 WHERE passage = ?", (passage,))
+            sql = (
+                "UPDATE passages SET embedded = 1 WHERE passage IN (SELECT value FROM json_each(?))"
+            )
+            self._file.rows(sql, (json.dumps(stored),))
             if (codes := self._codes()) is not None:
                 codes.store(stored, vectors[current])
             elif not self._file.value(
@@ -169,9 +177,8 @@ class IndexVectors:
         if limit < 1:
             return {}
         with self._file.reading_vectors():
-            if self.encoder() is None:
+            if not self._has_dimension(vector):
                 return {}
-            self._refuse_odd(vector)
             if among is None:
                 best = self._nearest_notes(vector, limit)
             else:
@@ -187,14 +194,17 @@ class IndexVectors:
             " WHERE path = ? ORDER BY vec_distance_cosine(embedding, ?) NULLS LAST, position"
         )
         with self._file.reading_vectors():
-            if self.encoder() is None:
+            if not self._has_dimension(vector):
                 return []
-            self._refuse_odd(vector)
             return [position for (position,) in self._file.rows(sql, (path, _blob(vector)))]
 
     def of_note(self, path: str) -> Vectors | None:
         """Mean of a note's passage vectors, unit length, shape (dimension,)."""
-        return self._means(f"{_VECTORS_OF_NOTES} AND n.path = ? ORDER BY position", path).get(path)
+        return self.of_notes([path]).get(path)
+
+    def of_notes(self, paths: Sequence[str]) -> dict[str, Vectors]:
+        """The mean vectors of those of these notes that have one, by path."""
+        return self._means(_VECTORS_OF_SOME, json.dumps(list(paths)))
 
     def of_all_notes(self) -> dict[str, Vectors]:
         """The mean vector of every note that has one, by path."""
@@ -210,11 +220,15 @@ class IndexVectors:
         lengths = {path: float(np.linalg.norm(total)) for path, total in sums.items()}
         return {path: total / lengths[path] for path, total in sums.items() if lengths[path] > 0}
 
-    def _refuse_odd(self, vectors: Vectors) -> None:
-        """Refuse vectors that would disturb every search: of another dimension, or not finite."""
+    def _has_dimension(self, vectors: Vectors) -> bool:
+        """Whether there is an encoder; refuses vectors that would disturb every search: of another
+        dimension than its vectors, or not finite."""
         import numpy as np
 
-        if str(vectors.shape[-1]) != self._file.meta("dimension"):
+        dimension = self._file.meta("dimension")
+        if dimension is None:
+            return False
+        if str(vectors.shape[-1]) != dimension:
             raise EncoderError(
                 f"a vector of {vectors.shape[-1]} numbers is not of the model of the index",
                 hint="amem index brings the index up to date.",
@@ -223,6 +237,7 @@ class IndexVectors:
             raise EncoderError(
                 "the encoder gave a vector that is not finite", hint="amem model test"
             )
+        return True
 
     def _codes(self) -> BitCodes | None:
         """The bits of the vectors; None if there are none yet."""

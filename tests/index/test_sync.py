@@ -15,6 +15,8 @@ from amem_cli.editing.edit import record_baseline
 from amem_cli.errors import Problem
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import check_index, embed_missing, synchronise
+from amem_cli.notes.front_matter import read_header
+from amem_cli.notes.note import parse_note
 from amem_cli.vault.file_state import FileContent, FileState
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.template import adopt_vault, create_vault
@@ -163,6 +165,27 @@ def test_a_file_that_was_being_saved_as_it_was_read_is_known_with_its_size(tmp_p
     vault.saving = False
     synchronise(ports)
     assert ports.index.files.states()["a.md"].size == (tmp_path / "a.md").stat().st_size
+
+
+def test_a_file_that_holds_the_known_bytes_is_not_parsed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = open_vault(tmp_path)
+    note = write_note(tmp_path, "a.md", "---\ntitle: Walrus\n---\nIt sleeps.\n")
+    synchronise(ports)
+    os.utime(note, ns=(0, 1_700_000_000_123_456_789))
+
+    def refuse(text: str) -> None:
+        pytest.fail("the header was parsed")
+
+    read_header.cache_clear()
+    parse_note.cache_clear()
+    monkeypatch.setattr("amem_cli.notes.front_matter.read_tree", refuse)
+    report = synchronise(ports)
+    summary = ports.index.notes.summary("a.md")
+    assert summary is not None
+    assert (report.changed, summary.modified) == ((), "2023-11-14T22:13:20+00:00")
+    assert ports.index.files.states()["a.md"].mtime_ns == 1_700_000_000_123_456_789
 
 
 class _Closed(VaultFolder):
