@@ -29,7 +29,6 @@ CREATE VIRTUAL TABLE words USING fts5(
   title, body, keywords, tags, context, date, content='', contentless_delete=1,
   tokenize='porter unicode61 remove_diacritics 2');
 CREATE TABLE vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
-CREATE TABLE other_vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
 CREATE TABLE codes(block INTEGER PRIMARY KEY, held BLOB NOT NULL, bits BLOB NOT NULL);
 CREATE TABLE centre(mean BLOB NOT NULL);
 CREATE TABLE problems(note INTEGER NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL,
@@ -44,9 +43,7 @@ CREATE TABLE superseded(owner TEXT NOT NULL, source TEXT NOT NULL, target TEXT N
   relation TEXT NOT NULL, event TEXT NOT NULL, PRIMARY KEY(owner, source, target)) WITHOUT ROWID;
 CREATE INDEX superseded_by_target ON superseded(target);
 CREATE TABLE decisions(source TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
-  judge TEXT NOT NULL, strength REAL NOT NULL, kept INTEGER NOT NULL, relation TEXT NOT NULL,
-  reason TEXT NOT NULL, event TEXT NOT NULL, PRIMARY KEY(source, target)) WITHOUT ROWID;
-CREATE INDEX decisions_by_event ON decisions(event);
+  kept INTEGER NOT NULL, PRIMARY KEY(source, target)) WITHOUT ROWID;
 CREATE INDEX decisions_by_path ON decisions(path);
 CREATE INDEX decisions_by_target ON decisions(target);
 CREATE TABLE suggestions(source TEXT NOT NULL, target TEXT NOT NULL, source_text TEXT NOT NULL,

@@ -375,9 +375,8 @@ class IndexLinkHistory:
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
         for target, kept in link_decisions(events).items():
-            # What the other columns once held is not needed any more.
-            sql = "INSERT INTO decisions VALUES(?, ?, ?, '', 0, ?, '', '', '')"
-            self._file.rows(sql, (note, path, target, kept))
+            row = (note, path, target, kept)
+            self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?)", row)
         for event in [each for each in events if each.kind == "process"][-1:]:
             for link in event.suggested:
                 texts = ("" if event.note else event.text_hash, link.text_hash)

@@ -86,7 +86,7 @@ class IndexVectors:
                     hint="Let both use one encoder; `amem config get encoder.model` names it.",
                 )
             with self._file.changing():
-                for table in ("vectors", "other_vectors", "codes", "centre"):
+                for table in ("vectors", "codes", "centre"):
                     self._file.rows(f"DELETE FROM {table}")  # noqa: S608
                 self._file.rows("UPDATE passages SET embedded = 0")
                 self._file.set_meta("encoder", model_id)
