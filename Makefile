@@ -14,7 +14,7 @@ WORKERS ?= 3
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
 .PHONY: install demo test test-all quick coverage audit fuzz docs man session \
-	dist lock test-wheel clean
+	types types-win32 types-darwin dist lock test-wheel clean
 PYTEST = $(BIN)/python -m pytest
 AT_A_TIME = -n $(WORKERS) --dist worksteal
 QUICK_TESTS := tests/system tests/language tests/markdown tests/notes tests/journal tests/vault tests/index tests/search tests/analyzer \
@@ -36,11 +36,15 @@ $(NODE_TOOLS): tests/node/package-lock.json
 define STATIC_CHECKS
 $(BIN)/ruff check .
 $(BIN)/ruff format --check .
-$(BIN)/mypy
-$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 amem_cli
-$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin amem_cli
+$(MAKE) --jobs 2 types types-win32 types-darwin
 $(BIN)/lint-imports
 endef
+
+types:
+	$(BIN)/mypy
+
+types-win32 types-darwin: types-%:
+	$(BIN)/mypy --platform $* --cache-dir .mypy_cache/$* amem_cli
 
 demo: install
 	$(BIN)/amem demo

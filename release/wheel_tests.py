@@ -4,7 +4,7 @@
 
 The tests run in a folder that has them and no source of amem, so that they cannot test anything
 but what is installed: all that are named with the oldest Python, those of the formats, the index
-and the search with the others.
+and the search with the newest, and some commands with those in between.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 TEST_PACKAGES = ("hypothesis", "jsonschema", "pytest", "pytest-xdist", "python-frontmatter")
 # A map, and the web page's libraries, take more.
 LEFT_OUT = ("tests/graph",)
-WITH_EVERY_PYTHON = (
+IN_BETWEEN = ["tests/cli/test_unchanged.py"]
+WITH_THE_NEWEST = [
     *("tests/notes", "tests/vault", "tests/journal", "tests/markdown", "tests/language"),
-    *("tests/index", "tests/search", "tests/cli/test_unchanged.py"),
-)
+    *("tests/index", "tests/search", *IN_BETWEEN),
+]
 IN_SHARE = (
     "man/man1/amem.1",
     "bash-completion/completions/amem",
@@ -48,15 +49,16 @@ def main(tests: list[str]) -> None:
             left_out = shutil.ignore_patterns("node_modules", "__pycache__")
             shutil.copytree(TOP / part, tree / part, ignore=left_out)
         shutil.copy(TOP / "pyproject.toml", tree)
-        chosen = [test for test in tests if test not in LEFT_OUT]
+        here = {version: python for version in VERSIONS if (python := python_of(version))}
         for version in VERSIONS:
-            python = python_of(version)
-            if python is None:
+            if version not in here:
                 print(f"Python {version}: not on this machine, so the wheel is not tried with it")
                 continue
-            print(f"Python {version}: {python}", flush=True)
-            check(Installed(folder / version, python, wheel), tree, chosen)
-            chosen = [test for test in chosen if test in WITH_EVERY_PYTHON]
+            print(f"Python {version}: {here[version]}", flush=True)
+            chosen = WITH_THE_NEWEST if version == max(here, key=VERSIONS.index) else IN_BETWEEN
+            if version == min(here, key=VERSIONS.index):
+                chosen = [test for test in tests if test not in LEFT_OUT]
+            check(Installed(folder / version, here[version], wheel), tree, chosen)
 
 
 def python_of(version: str) -> str | None:

@@ -1,15 +1,9 @@
-"""A program that uses the library and checks its types strictly has nothing to complain about."""
+"""Programs that use the library; `mypy`, which is strict here, finds in them just what is wrong."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-TOP = Path(__file__).parents[1]
-
-PROGRAM = """
 from amem_cli import AgenticMemorySystem, AmemError, MemoryNote
 
 
@@ -35,41 +29,20 @@ def tidy(memory: AgenticMemorySystem) -> bool:
         return False
 
 
-with AgenticMemorySystem(vault="notes", llm_backend="none") as opened:
-    first: MemoryNote = remembered(opened, "text")
-    links: list[str] = first.links
-    every: list[MemoryNote] = list(opened.memories.values())
-    lines, numbers = opened.find_related_memories("tea", k=2)
-    total: int = len(lines) + sum(numbers)
-"""
-
-WRONG = """
-from amem_cli import AgenticMemorySystem
-
-memory = AgenticMemorySystem(vault=3)
-number: int = memory.add_note("text")
-"""
+def counted() -> int:
+    with AgenticMemorySystem(vault="notes", llm_backend="none") as opened:
+        first: MemoryNote = remembered(opened, "text")
+        links: list[str] = first.links
+        every: list[MemoryNote] = list(opened.memories.values())
+        lines, numbers = opened.find_related_memories("tea", k=2)
+        return len(links) + len(every) + len(lines) + sum(numbers)
 
 
-def checked(tmp_path: Path, program: str) -> subprocess.CompletedProcess[str]:
-    (tmp_path / "program.py").write_text(program, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
-    return subprocess.run(
-        [*command, "--cache-dir", str(tmp_path / "cache"), "program.py"],
-        cwd=tmp_path,
-        env={**os.environ, "MYPYPATH": str(TOP), "PYTHONPATH": str(TOP)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def wrong() -> None:
+    memory = AgenticMemorySystem(vault=3)  # type: ignore[arg-type]
+    number: int = memory.add_note("text")  # type: ignore[assignment]
+    print(number)
 
 
-def test_a_program_of_a_users_passes_strict_type_checks(tmp_path: Path) -> None:
-    assert (TOP / "amem_cli" / "py.typed").is_file()
-    done = checked(tmp_path, PROGRAM)
-    assert done.stdout == "Success: no issues found in 1 source file\n", done.stdout + done.stderr
-    done = checked(tmp_path, WRONG)
-    assert [line.split("[")[-1] for line in done.stdout.splitlines()[:-1]] == [
-        "arg-type]",
-        "assignment]",
-    ]
+def test_the_package_says_that_it_is_typed() -> None:
+    assert (Path(__file__).parents[1] / "amem_cli" / "py.typed").is_file()
