@@ -147,20 +147,20 @@ _WEIGHTS = {
 }
 # The same with what the judge says, over the pairs that it is asked about, of people from whom it
 # did not learn.
-_INTERCEPT_JUDGED = -1.37
+_INTERCEPT_JUDGED = -1.11
 _WEIGHTS_JUDGED = {
-    "first_term": 0.24,
-    "second_term": 0.11,
-    "terms": 0.13,
-    "title": 0.08,
-    "mutual": 0.43,
-    "cosine": 0.45,
-    "similarity": -1.74,
-    "support": 0.25,
-    "recency": 1.26,
-    "tags": 0.14,
-    "no_common_tag": -0.50,
-    "judge": 0.82,
+    "first_term": 0.27,
+    "second_term": 0.13,
+    "terms": 0.27,
+    "title": 0.03,
+    "mutual": 0.88,
+    "cosine": 0.24,
+    "similarity": -2.42,
+    "support": 0.08,
+    "recency": 0.77,
+    "tags": 0.16,
+    "no_common_tag": 0.00,
+    "judge": 0.78,
 }
 # Evidence from which on the judge is asked: of weaker pairs it would make a link of hardly any, in
 # twice the time.

@@ -54,6 +54,8 @@ UNTRUSTED_FIELDS = frozenset({"context"})
 # Notes weighed: the nearest are not always the related ones. The strengths were fitted on so many;
 # for a model, which tells them apart, only their order counts.
 WEIGHED = 16
+# Strengths with the judge's word keep the same promise of precision with so much less.
+LESS_IF_JUDGED = 0.05
 WEIGHED_FOR_A_MODEL = 48
 
 
@@ -217,7 +219,11 @@ class MemorySteps:
         strong = [
             link
             for link in likely
-            if link.target in sure or (link.strength >= minimum and link.target not in linking_here)
+            if link.target in sure
+            or (
+                link.strength >= minimum - LESS_IF_JUDGED * (link.target in judging.judged)
+                and link.target not in linking_here
+            )
         ]
         # What the note says in so many words comes first, if not all have room.
         strong.sort(key=lambda link: link.target not in sure)
@@ -290,13 +296,14 @@ class MemorySteps:
 
 @dataclass(slots=True)
 class _Judging:
-    """The judge and one note; what it answered with, and what went wrong."""
+    """The judge and one note; its name if it answered, of which notes, and what went wrong."""
 
     judge: Judge | None
     limits: JudgeLimits
     note: Note
     text: str
     answered: str = ""
+    judged: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
 
     def relations(self, olders: Sequence[LinkCandidate]) -> list[dict[str, float]]:
@@ -318,4 +325,5 @@ class _Judging:
             self.problems = (f"{error.message}; links by the evidence alone",)
             return []
         self.answered = self.judge.name if found else ""
+        self.judged = frozenset(each.path for each, _ in zip(olders, found, strict=False))
         return found
