@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -53,12 +53,17 @@ def _described(note: Note | NoteSummary) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class AnalyzerValues:
-    """The offline analyzer's values for a note, each computed on demand."""
+    """The offline analyzer's values for a note, each computed on demand.
+
+    Attributes:
+        apart: paths of the notes that have nothing to say about it.
+    """
 
     index: MemoryIndex
     encode: Callable[[Sequence[str]], Vectors]
     note: Note
     text: str
+    apart: Collection[str] = ()
 
     @cached_property
     def _vector(self) -> Vectors:
@@ -67,11 +72,13 @@ class AnalyzerValues:
     @cached_property
     def _neighbours(self) -> list[TaggedNeighbour]:
         # One more than needed: the note itself is in the index already.
-        near = self.index.vectors.scores(self._vector, NEIGHBOURS_FOR_TAGS + 1)
-        near.pop(self.note.path, None)
+        most = NEIGHBOURS_FOR_TAGS + 1 + len(self.apart)
+        near = self.index.vectors.scores(self._vector, most)
+        kept = [path for path in near if path not in self.apart and path != self.note.path]
         return [
             TaggedNeighbour(summary.tags, similarity)
-            for path, similarity in near.items()
+            for path in kept[:NEIGHBOURS_FOR_TAGS]
+            for similarity in (near[path],)
             if similarity >= LEAST_LIKENESS_TO_VOTE
             and (summary := self.index.notes.summary(path)) is not None
             # Nothing of a private note may turn up in the properties of a public one.
@@ -102,8 +109,12 @@ class AnalyzerValues:
         usual = sorted(counts, key=lambda tag: (-counts[tag], tag))
         return tuple(dict.fromkeys([*near[: limit // 2], *usual]))[:limit]
 
+    def tag_counts(self) -> Mapping[str, int]:
+        """How many notes have a tag that the note may get."""
+        return self.index.notes.tag_counts(public=not self.note.private, without=self.apart)
+
     def _tags(self) -> tuple[str, ...]:
-        counts = self.index.notes.tag_counts(public=not self.note.private)
+        counts = self.tag_counts()
         common = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
         names = [tag.replace("/", " ").replace("-", " ") for tag in common]
         compared: dict[str, Vectors] = {}

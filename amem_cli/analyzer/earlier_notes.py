@@ -65,12 +65,21 @@ def waiting_notes(
     return {each.path: place_in_time(each, now) for each in outlines if each.path in waiting}
 
 
+def notes_apart(index: MemoryIndex, path: str) -> frozenset[str]:
+    """Paths of the notes that have nothing to say about one: for a person's note those that amem
+    made the vault with, and the other way round."""
+    samples = index.events.sample_notes()
+    if path not in samples:
+        return samples
+    return frozenset(each.path for each in index.notes.outlines()) - samples
+
+
 class EarlierNotes:
     """The notes of a vault without those that count as absent.
 
     Args:
         now: the moment of the process.
-        absent: paths of the notes that count as not written yet.
+        absent: paths of the notes that do not count, such as those not written yet.
     """
 
     def __init__(

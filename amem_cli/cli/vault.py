@@ -47,7 +47,7 @@ def init(
     written = adopt_vault(root) if adopt else create_vault(root)
     with closing(Workspace(root, notify=session.output.notice)) as workspace:
         # The user's own notes are not pending: amem does nothing to them unasked.
-        notes = record_baseline(workspace.ports)
+        notes = record_baseline(workspace.ports, samples=not adopt)
         problems = workspace.index.files.problems()
     session.output.problems(problems)
     document = {

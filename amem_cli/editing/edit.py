@@ -431,15 +431,21 @@ def set_category(ports: VaultPorts, note: NoteSummary, category: str) -> bool:
     return True
 
 
-def record_baseline(ports: VaultPorts) -> int:
+def record_baseline(ports: VaultPorts, *, samples: bool = False) -> int:
     """Index the existing notes and record their texts as known, so that they are not pending.
 
     `evolve --all` processes them all the same.
+
+    Args:
+        samples: no person wrote them: as long as their texts are as they are, they say nothing of
+            other notes.
     """
     synchronise(ports)
     with ports.changes.locked():
         known = tuple(sorted({note.text_hash for note in ports.index.notes.summaries()}))
-        event = new_event(ports, "baseline", reason="the vault was made", known=known)
+        brought = known if samples else ()
+        reason = "the vault was made"
+        event = new_event(ports, "baseline", reason=reason, known=known, samples=brought)
         ports.changes.apply([], [event])
     synchronise(ports)
     return ports.index.notes.count()

@@ -185,6 +185,14 @@ class IndexEvents:
         )
         return {path for (path,) in self._file.rows(sql)}
 
+    def sample_notes(self) -> frozenset[str]:
+        """Paths of the notes that amem made the vault with, and whose text nobody changed."""
+        sql = (
+            "SELECT n.path FROM events e, json_each(e.record, '$.samples') s"
+            " JOIN notes n ON n.text_hash = s.value WHERE e.note = '' AND e.kind = 'baseline'"
+        )
+        return frozenset(path for (path,) in self._file.rows(sql))
+
     def triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
         condition = "WHERE record ->> '$.trigger' = ?1 AND note != ?1 ORDER BY event"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -219,13 +219,18 @@ class IndexNotes:
         """Number of notes."""
         return int(self._file.value("SELECT count(*) FROM notes"))
 
-    def tag_counts(self, *, public: bool = False) -> Mapping[str, int]:
-        """How many notes (of those that are not private) have a tag, by its first spelling."""
+    def tag_counts(
+        self, *, public: bool = False, without: Collection[str] = ()
+    ) -> Mapping[str, int]:
+        """How many notes have a tag, by its first spelling: of those that are not private, or not
+        at one of some paths."""
         sql = (
             "SELECT value, count(DISTINCT note) FROM notes, json_each(notes.tags)"
-            " WHERE private <= ? GROUP BY lower(value) ORDER BY min(note)"
+            " WHERE private <= ? AND notes.path NOT IN (SELECT value FROM json_each(?))"
+            " GROUP BY lower(value) ORDER BY min(note)"
         )
-        return {tag: int(count) for tag, count in self._file.rows(sql, (not public,))}
+        bindings = (not public, json.dumps([*without]))
+        return {tag: int(count) for tag, count in self._file.rows(sql, bindings)}
 
     def private_paths(self) -> set[str]:
         """Paths of the private notes."""

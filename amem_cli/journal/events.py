@@ -91,6 +91,7 @@ class Event:
         sketch: fingerprint of that text's words, by which a later text is compared (`process`).
         waits_for: the model whose part is still to be done, as it gave no answer (`process`).
         known: text hashes that need no process (`baseline`).
+        samples: those of the notes that amem made the vault with (`baseline`).
         links: records of links as the event left them.
         links_before: former records of links that the event changed, or removed for lack of
             evidence; the link of a rejected proposal.
@@ -136,6 +137,7 @@ class Event:
     sketch: str = ""
     waits_for: str = ""
     known: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
     review: str = ""
     proposed: tuple[Change, ...] = ()
     scope: str = ""
@@ -272,6 +274,7 @@ _PARTS: Mapping[str, Callable[[Any], Any]] = {
     "confirmed": _link_record,
     "problems": str,
     "known": str,
+    "samples": str,
 }
 
 

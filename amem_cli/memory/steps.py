@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
 from amem_cli.analyzer.cues import days_pointed_at
-from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, waiting_notes
+from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, notes_apart, waiting_notes
 from amem_cli.analyzer.link_choice import changed_contexts, score_links
 from amem_cli.analyzer.link_evidence import named_notes, near_notes
 from amem_cli.errors import ModelClosed, ModelError
@@ -96,7 +96,8 @@ class MemorySteps:
             return NoteAnalysis(Description(), Linking(), ANALYZER)
         kept = kept or Metadata()
         missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
-        values = AnalyzerValues(self.index, self.encoder.encode, note, text)
+        apart = notes_apart(self.index, note.path)
+        values = AnalyzerValues(self.index, self.encoder.encode, note, text, apart)
         if self._model_for(note) is None:
             description = Description(filled(values.metadata(missing), kept))
             linking, _ = self._links(filled(note, description.metadata), text, owned)
@@ -139,7 +140,7 @@ class MemorySteps:
         linking, question = self._links(filled(note, values.metadata(labels)), text, owned)
         if not missing and question is None:
             return Description(kept), linking
-        public_tags = self.index.notes.tag_counts(public=not note.private)
+        public_tags = values.tag_counts()
         offered = MetadataQuestion(
             note.title,
             text,
@@ -168,10 +169,13 @@ class MemorySteps:
         return None if model is None or (note.private and model.is_remote) else model
 
     def _earlier(self, note: Note, waiting: Mapping[str, Place]) -> EarlierNotes:
-        """The notes that count for one; absent are those of the waiting ones that are later."""
+        """The notes that count for one: none of the waiting ones that are later, and no sample, if
+        no person linked it."""
         own = waiting.get(note.path, (note.created, note.id or "", note.path))
         later = [path for path, place in waiting.items() if place > own]
-        return EarlierNotes(self.index, self.now, later)
+        apart = notes_apart(self.index, note.path)
+        apart -= self.index.link_history.linked_by_person(note.path) if apart else set()
+        return EarlierNotes(self.index, self.now, {*later, *apart})
 
     def _links(
         self, note: Note, text: str, owned: Provenance

@@ -1,0 +1,44 @@
+"""The notes that amem makes a vault with say nothing of a person's notes, until a person edits
+them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conftest import Program
+
+REVIEW = (
+    "The weekly review on Sunday evening: I read the notes of the week again, look at what the"
+    " program changed, undo what is wrong and empty the box of scraps. Forty minutes."
+)
+
+
+def added(amem: Program) -> dict[str, Any]:
+    done: dict[str, Any] = amem("add", REVIEW, "--title", "Sunday round", "--json").json
+    return done
+
+
+def others(found: dict[str, Any]) -> set[str]:
+    return {link["path"] for name in ("links", "suggested") for link in found[name]}
+
+
+def test_they_lend_no_tag_and_get_no_link(amem: Program) -> None:
+    assert amem("init", ".").code == 0
+    found = added(amem)
+    assert others(found) == set() and found["tags"] == []
+
+
+def test_one_that_a_person_edited_counts(amem: Program) -> None:
+    assert amem("init", ".").code == 0
+    path = "notes/I review new notes on Sunday evening.md"
+    note = amem.folder / path
+    note.write_text(note.read_text() + "\nLast week it took an hour.\n")
+    assert path in others(added(amem))
+
+
+def test_one_that_a_person_links_counts(amem: Program) -> None:
+    assert amem("init", ".").code == 0
+    older = "I review new notes on Sunday evening"
+    text = f"This replaces [[{older}]]: from now on I do it on Friday."
+    amem("add", text, "--title", "Friday round")
+    assert "superseded by “Friday round”" in amem("show", older).out
