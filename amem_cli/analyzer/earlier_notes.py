@@ -79,7 +79,7 @@ class EarlierNotes:
 
     Args:
         now: the moment of the process.
-        absent: paths of the notes that do not count, such as those not written yet.
+        absent: paths of the notes that count as not written yet.
     """
 
     def __init__(

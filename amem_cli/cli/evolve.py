@@ -236,6 +236,8 @@ def undo(
         "again": undone.again or None,
     }
     lines = [undone_line(event) for event in undone.events]
+    if undone.withdrawn:
+        lines.append(f"{plural(undone.withdrawn, 'proposal')} no longer waiting")
     lines += [f"kept: {line}" for line in undone.kept]
     if undone.again:
         lines.append(f"to redo: amem undo {undone.again}")

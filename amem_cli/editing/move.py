@@ -174,7 +174,8 @@ def move_to(
     """
     way = LinksAfterMove(ports, note, path, title)
     changes = (Change("path", note.path, path), Change("title", note.title, title))
-    root = replace(root, changes=changes if title else changes[:1])
+    made = ports.vault.missing_folder(path)
+    root = replace(root, changes=changes if title else changes[:1], folder=made)
     drafts: list[NoteDraft] = []
     left: list[str] = []
     for source in way.sources():

@@ -26,6 +26,7 @@ from amem_cli.journal.events import (
     follows_a_note,
     text_before,
 )
+from amem_cli.journal.link_decisions import Proposal, proposal_from_record, proposal_record
 from amem_cli.journal.provenance import (
     Obstacle,
     gives_identity,
@@ -64,12 +65,14 @@ class Undone:
     """What was reverted, the newest first; what was `kept` as it is, and why, one line each.
 
     `again` is the id of the event by whose undo everything is as before; empty if there is none.
+    `withdrawn` is the number of proposals that no longer wait.
     """
 
     events: tuple[Event, ...]
     paths: tuple[str, ...]
     kept: tuple[str, ...] = ()
     again: str = ""
+    withdrawn: int = 0
 
 
 def undo(
@@ -98,7 +101,9 @@ def undo(
             return _moved_back(ports, event)
         caused = _caused(ports, event)
         counting = [each for each in caused if not _undone_by(ports, each)]
-        if event.kind == "process" and caused and not counting and not event.stated:
+        made = [each for each in ports.changes.waiting() if each.cause == event.id]
+        is_left = counting or made or event.stated
+        if event.kind == "process" and caused and not is_left:
             raise SettingsError(
                 f"all that event {event.id} did was taken back already",
                 hint="`amem history` names the events that bring it back.",
@@ -108,7 +113,7 @@ def undo(
             for each in (event, *counting)
             if _changed_no_file(each) or each.kind in _REVERSIBLE
         ]
-        if not any(
+        if not made and not any(
             each.changes or each.splice or each.links_before or _changed_no_file(each)
             for each in chosen
         ):
@@ -116,14 +121,15 @@ def undo(
                 f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
             )
         scope = "merge" if event.kind == "merge" else event.scope
-        return _revert(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
+        how = {"cascade": cascade, "keep_edits": keep_edits}
+        return _revert(ports, chosen, made, **how, scope=scope)
 
 
 def _changed_no_file(event: Event) -> bool:
-    """Whether the event changed no note as it is now: a removal, the word on a suggestion, or what
-    a note says of one that a person linked it with."""
+    """Whether the event changed no note as it is now: a removal, the word on a suggestion or on
+    proposals, or what a note says of one that a person linked it with."""
     decides = event.kind != "process" and bool(event.suggested)
-    return event.kind in REMOVING or decides or bool(event.stated)
+    return event.kind in REMOVING or decides or bool(event.stated or event.withdrawn)
 
 
 def _moved_back(ports: VaultPorts, event: Event) -> Undone:
@@ -142,6 +148,8 @@ def _moved_back(ports: VaultPorts, event: Event) -> Undone:
     title = renamed.before if renamed is not None and renamed.after == note.title else ""
     former = before_move(ports, event)
     moved = move_to(ports, note, change.before, replace(root, path=path), title, former=former)
+    if event.folder:
+        ports.vault.remove_folders(change.after, event.folder)
     return Undone((event,), (moved.path, *moved.followed), moved.left, root.id)
 
 
@@ -172,12 +180,13 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
             # The note has its new name still. With the link itself this goes too, by the cascade.
             and not follows_a_note(event)
         ]
-        if not chosen:
+        made = [each for each in ports.changes.waiting() if is_since(each)]
+        if not chosen and not made:
             raise SettingsError(f"amem changed nothing since {since}", hint="See `amem history`.")
-        return _revert(ports, chosen, cascade=True, keep_edits=keep_edits, scope="since")
+        return _revert(ports, chosen, made, cascade=True, keep_edits=keep_edits, scope="since")
 
 
-def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:
+def _since(ports: VaultPorts, since: str) -> Callable[[Event | Proposal], bool]:
     # An id begins with zeros until the year 2540; no date does.
     if since.startswith("00"):
         first = event_named(ports.index, since).id
@@ -196,7 +205,7 @@ def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:
         ) from None
     start = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
 
-    def is_since(event: Event) -> bool:
+    def is_since(event: Event | Proposal) -> bool:
         try:
             then = datetime.fromisoformat(event.time)
         except ValueError:
@@ -233,9 +242,16 @@ def _caused(ports: VaultPorts, event: Event) -> list[Event]:
 
 
 def _revert(
-    ports: VaultPorts, chosen: Iterable[Event], *, cascade: bool, keep_edits: bool, scope: str
+    ports: VaultPorts,
+    chosen: Iterable[Event],
+    made: Sequence[Proposal],
+    *,
+    cascade: bool,
+    keep_edits: bool,
+    scope: str,
 ) -> Undone:
-    """Revert events, and with `cascade` what built on them, as one change."""
+    """Revert events with the proposals `made`, and with `cascade` what built on them, as one
+    change."""
     events = {event.id: event for event in chosen}
     while True:
         drafts = _Drafts(ports, list(events.values()), keep_edits=keep_edits)
@@ -251,15 +267,25 @@ def _revert(
     for draft in drafts.notes.values():
         writes += draft.write()
         records += draft.events
+    if made and not records:
+        # What a proposal would change is not changed yet.
+        first, *_ = made
+        root = new_event(ports, "undo", by="person", cause=first.cause, trigger=first.trigger)
+        by_cause = ports.index.events.find(first.cause)
+        where = {"note": by_cause[0].note, "path": by_cause[0].path} if by_cause else {}
+        records.append(replace(root, reason="took back proposals", **where))
     if not records:
         hint = "Everything in question was edited since." if drafts.kept else ""
         raise SettingsError("nothing is left to take back", hint=hint)
     again = "" if scope == "merge" or drafts.restored else records[0].id
     records = [replace(record, scope=scope, root=again) for record in records]
-    ports.changes.apply(writes, records)
+    records[0] = replace(records[0], withdrawn=tuple(map(proposal_record, made)))
+    back = [proposal_from_record(each) for event in drafts.reverted for each in event.withdrawn]
+    gone = [proposal.id for proposal in made]
+    ports.changes.apply(writes, records, proposed=back, decided=gone)
     refresh(ports, [write.path for write in writes])
     paths = tuple(dict.fromkeys(record.path for record in records))
-    return Undone(tuple(drafts.reverted), paths, tuple(drafts.kept), again)
+    return Undone(tuple(drafts.reverted), paths, tuple(drafts.kept), again, len(made))
 
 
 @dataclass(slots=True)
@@ -344,6 +370,8 @@ class _Drafts:
                 draft.record(replace(record, suggested=event.suggested))
             elif event.links_before:
                 self._revert_records(draft, event, record, history)
+            elif event.withdrawn and event.splice is None:
+                draft.record(record)
             else:
                 self._revert_text(draft, event, record, history)
         else:

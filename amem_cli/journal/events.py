@@ -103,6 +103,8 @@ class Event:
         reused_tokens: of the prompts, those that the model or its server had read before.
         review: `accepted` or `edited` if a person decided on a proposal.
         proposed: what a rejected proposal would have changed.
+        folder: the outermost folder that was made for the note (`move`).
+        withdrawn: proposals that no longer wait, as what made them was taken back (`undo`).
         scope: of an `undo` of much at once, which decides nothing about a single link: `since`
             (everything since a moment) or `merge`.
         root: id of the first event of the same `undo`; to undo that one undoes all of them.
@@ -140,6 +142,8 @@ class Event:
     samples: tuple[str, ...] = ()
     review: str = ""
     proposed: tuple[Change, ...] = ()
+    folder: str = ""
+    withdrawn: tuple[Mapping[str, Any], ...] = ()
     scope: str = ""
     root: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -273,6 +277,7 @@ _PARTS: Mapping[str, Callable[[Any], Any]] = {
     "suggested": _link_record,
     "confirmed": _link_record,
     "problems": str,
+    "withdrawn": dict,
     "known": str,
     "samples": str,
 }

@@ -169,13 +169,10 @@ class MemorySteps:
         return None if model is None or (note.private and model.is_remote) else model
 
     def _earlier(self, note: Note, waiting: Mapping[str, Place]) -> EarlierNotes:
-        """The notes that count for one: none of the waiting ones that are later, and no sample, if
-        no person linked it."""
+        """The notes that count for one; absent are those of the waiting ones that are later."""
         own = waiting.get(note.path, (note.created, note.id or "", note.path))
         later = [path for path, place in waiting.items() if place > own]
-        apart = notes_apart(self.index, note.path)
-        apart -= self.index.link_history.linked_by_person(note.path) if apart else set()
-        return EarlierNotes(self.index, self.now, {*later, *apart})
+        return EarlierNotes(self.index, self.now, later)
 
     def _links(
         self, note: Note, text: str, owned: Provenance
@@ -214,6 +211,11 @@ class MemorySteps:
             minimum=min(self.settings.plausible, SUGGESTED_FROM),
             judge=judging.relations,
         )
+        # Weighed with the others, they show what is usual, also in a new vault.
+        by_person = self.index.link_history.linked_by_person(note.path)
+        apart = notes_apart(self.index, note.path) - by_person
+        likely = [link for link in likely if link.target not in apart]
+        said = [each for each in said if older[each.older].path not in apart]
         minimum = self.settings.minimum_strength
         # One link joins two notes, unless the second says what holds now.
         linking_here = {
@@ -232,7 +234,6 @@ class MemorySteps:
         # What the note says in so many words comes first, if not all have room.
         strong.sort(key=lambda link: link.target not in sure)
         # A link of a person's takes no place, and what the note says of that pair counts.
-        by_person = self.index.link_history.linked_by_person(note.path)
         new = [link for link in strong if link.target not in by_person]
         made = new[: self.settings.max_links]
         made += [link for link in strong if link.target in by_person]

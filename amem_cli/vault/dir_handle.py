@@ -17,7 +17,7 @@ from amem_cli.system.files import FOLDER, NO_LINK, NO_WAIT, PLAIN, is_link, pati
 from amem_cli.system.names import folded
 
 _BY_HANDLE = (
-    {os.open, os.stat, os.unlink, os.rename, os.mkdir, os.link} <= os.supports_dir_fd
+    {os.open, os.stat, os.unlink, os.rename, os.mkdir, os.rmdir, os.link} <= os.supports_dir_fd
     and os.scandir in os.supports_fd
     and hasattr(os, "O_NOFOLLOW")
     and hasattr(os, "O_DIRECTORY")
@@ -113,6 +113,10 @@ class OpenFolder:
     def unlink(self, name: str) -> None:
         """Remove a file."""
         patiently(lambda: os.unlink(self._place(name), dir_fd=self._handle))
+
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(self._place(name), dir_fd=self._handle)
 
     def entries(self) -> Any:
         """An iterator of `os.DirEntry`, to be used as a context."""

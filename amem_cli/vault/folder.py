@@ -338,6 +338,28 @@ class VaultFolder:
             folder.sync()
             other.sync()
 
+    def missing_folder(self, path: str) -> str:
+        """The outermost folder that a note at this path lacks; empty if all are there."""
+        folders = [folder.as_posix() for folder in PurePosixPath(path).parents][-2::-1]
+        for folder in folders:
+            try:
+                self._enter(folder).close()
+            except (OSError, UnsafePath):
+                return folder
+        return ""
+
+    def remove_folders(self, path: str, outermost: str) -> None:
+        """Remove the folders in which a note was, up to the outermost one, as far as they are
+        empty."""
+        for folder in PurePosixPath(path).parents:
+            if not folder.is_relative_to(outermost):
+                return
+            try:
+                with self._folder_of(folder.as_posix()) as above:
+                    above.remove_folder(folder.name)
+            except (OSError, UnsafePath):
+                return
+
     def move_to_trash(self, path: str) -> str:
         """Move a note to `.trash/`, as Obsidian does; returns its path there.
 

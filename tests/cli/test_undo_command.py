@@ -78,3 +78,46 @@ def test_an_ambiguous_id_names_the_events(amem: Program, vault: Path) -> None:
     refused = amem("undo", events[0][:4])
     assert refused.code == 1 and all(event in refused.err for event in events)
     assert "edit a.md" in refused.err
+
+
+def proposals(amem: Program) -> list[str]:
+    return [each["proposal"] for each in amem("review", "--json").json["waiting"]]
+
+
+@pytest.mark.parametrize("since", [True, False])
+def test_what_a_run_proposed_goes_with_it_and_comes_back_with_it(
+    amem: Program, since: bool
+) -> None:
+    amem("init", ".")
+    old = "Rye loaf, steam for ten minutes: the crumb is tight and gummy, I blame the flour."
+    new = "This replaces [[Bake 14]]: with the stone at 250 degrees the rye crumb opens."
+    amem("config", "set", "evolution.mode", "review")
+    amem("add", old, "--title", "Bake 14", "--created", "2026-03-10T10:00:00")
+    amem("add", new, "--title", "Bake 17", "--created", "2026-03-24T10:00:00")
+    waiting = proposals(amem)
+    assert waiting
+    process = [each["id"] for each in amem("history", "Bake 17", "--json").json
+               if each["kind"] == "process"]  # fmt: skip
+    done = amem("undo", "--since", "1d") if since else amem("undo", *process)
+    assert f"{len(waiting)} proposal" in done.out and proposals(amem) == []
+    again = done.out.rpartition("amem undo ")[2].split()[0]
+    assert amem("undo", again).code == 0
+    assert proposals(amem) == waiting
+
+
+def test_a_move_that_is_undone_leaves_no_folder_that_it_made(amem: Program) -> None:
+    amem("init", ".")
+    (amem.folder / "mine").mkdir()
+    amem("add", "Walruses haul out on ice.", "--title", "Walruses")
+    for folder, gone in (("sea/mammals/", "sea"), ("mine/", "")):
+        assert amem("mv", "Walruses", folder).code == 0
+        assert amem("undo", "--yes").code == 0
+        assert (amem.folder / "notes" / "Walruses.md").exists()
+        assert not (gone and (amem.folder / gone).exists())
+    assert (amem.folder / "mine").is_dir()
+    # What somebody keeps there stays.
+    amem("mv", "Walruses", "sea/mammals/")
+    (amem.folder / "sea" / "tide.txt").write_text("low")
+    assert amem("undo", "--yes").code == 0
+    assert not (amem.folder / "sea" / "mammals").exists()
+    assert (amem.folder / "sea" / "tide.txt").exists()
