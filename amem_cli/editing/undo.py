@@ -269,11 +269,10 @@ def _revert(
         records += draft.events
     if made and not records:
         # What a proposal would change is not changed yet.
-        first, *_ = made
-        root = new_event(ports, "undo", by="person", cause=first.cause, trigger=first.trigger)
-        by_cause = ports.index.events.find(first.cause)
-        where = {"note": by_cause[0].note, "path": by_cause[0].path} if by_cause else {}
-        records.append(replace(root, reason="took back proposals", **where))
+        process = event_named(ports.index, made[0].cause)
+        root = new_event(ports, "undo", by="person", cause=process.id, trigger=made[0].trigger)
+        where = replace(root, note=process.note, path=process.path)
+        records.append(replace(where, reason="took back proposals"))
     if not records:
         hint = "Everything in question was edited since." if drafts.kept else ""
         raise SettingsError("nothing is left to take back", hint=hint)
