@@ -23,7 +23,6 @@ from amem_cli.journal.events import follows_a_note
 from amem_cli.journal.provenance import undone_events
 from amem_cli.notes.names import name_key
 from amem_cli.search.search import supersessions
-from amem_cli.search.suggestions import suggestions
 from amem_cli.system.files import is_link
 from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
 
@@ -51,11 +50,10 @@ def _views(ports: VaultPorts, superseded: Iterable[str]) -> dict[str, list[str]]
     """Paths of the notes of each view of the Base."""
     index = ports.index
     waiting = [note.path for note in index.queue.pending()]
-    for link in suggestions(index):
-        waiting += [link.source.path, link.target.path]
     waiting += [item.path for item in review_items(ports)]
     return {
         "Lately linked by amem": _lately_linked(index),
+        # Suggestions are left out: of most notes there is one.
         "Waiting": list(dict.fromkeys(waiting)),
         "Orphans": vault_graph(index).orphans(),
         "Superseded": list(superseded),

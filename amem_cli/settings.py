@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -19,7 +19,7 @@ from amem_cli.system.files import move_over
 CONFIG_NAME = "config.toml"
 ENVIRONMENT_PREFIX = "AMEM_"
 # Later ones go first.
-_LAYERS = ("built-in", "user", "vault", "environment", "option")
+_LAYERS = ("built-in", "user", "obsidian", "vault", "environment", "option")
 
 
 def _one_of(usual: str, *others: str, users_own: bool = False) -> Any:
@@ -37,7 +37,7 @@ class Settings:
 
     Attributes:
         default_vault: the vault if no other is named; only of use in the user's settings.
-        notes_dir: folder of new notes.
+        notes_dir: folder of new notes; unless it is set, that of Obsidian's own settings.
         encoder_model: a sentence-transformers name or folder.
         llm_backend: `none`, `llama.cpp`, `openai`, `ollama` or `command`. If only a model is named,
             it is a file, or one of the server that is named.
@@ -66,7 +66,8 @@ class Settings:
         watch_on_battery: `pause` (the watcher leaves the models alone) or `work`.
         watch_idle_seconds: the language model is unloaded after so long without work.
         list_stale_days: a note that was neither edited nor read for so long is stale.
-        exclude_folders: folders whose notes are no memories.
+        exclude_folders: folders whose notes are no memories, in whatever case; unless it is empty,
+            those that Obsidian and Templater have for templates are added.
         git_commit: `off`, or `batch`: each batch of machine changes is one commit.
         mcp_sampling: `on` (an agent that offers MCP sampling is asked in place of a language model)
             or `off`. A vault's own settings can only switch it off.
@@ -244,7 +245,11 @@ def load_settings(
             report(layer, key, error)
             return None
 
-    layers: dict[str, Mapping[str, Any]] = {}
+    obsidian = ObsidianSettings()
+    if vault_file is not None:
+        obsidian = obsidian_settings(vault_file.parent.parent)
+    own = {} if obsidian.notes_dir is None else {"notes_dir": obsidian.notes_dir}
+    layers: dict[str, Mapping[str, Any]] = {"user": {}, "obsidian": own}
     for layer, file in (("user", user_file), ("vault", vault_file)):
         layers[layer] = {}
         if file is not None:
@@ -268,8 +273,91 @@ def load_settings(
     settings = replace(settings, **options)
     origin.update({key_of(name): "option" for name in options})
     settings = _with_backend_of_named_model(settings, origin)
+    is_left_out = any(_holds(each, settings.notes_dir) for each in settings.exclude_folders)
+    if origin["notes_dir"] == "obsidian" and is_left_out:
+        settings, origin["notes_dir"] = (
+            replace(settings, notes_dir=Settings().notes_dir),
+            "built-in",
+        )
+    if settings.exclude_folders:
+        settings = replace(settings, exclude_folders=_with_templates(settings, obsidian.templates))
     tried("", "", partial(_refuse_contradictions, settings))
     return settings, origin
+
+
+def _with_templates(settings: Settings, templates: Iterable[str]) -> tuple[str, ...]:
+    """The folders left out, and those of templates, but none in which new notes are."""
+    left_out = list(settings.exclude_folders)
+    for path in templates:
+        is_home = _holds(path, settings.notes_dir)
+        if not is_home and not any(_holds(folder, path) for folder in left_out):
+            left_out.append(path)
+    return tuple(left_out)
+
+
+def _holds(folder: str, path: str) -> bool:
+    """Whether a path is a folder or lies in it, in whatever case."""
+    return f"{path.strip('/')}/".casefold().startswith(f"{folder.strip('/')}/".casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class ObsidianSettings:
+    """What Obsidian's own settings say of folders of a vault.
+
+    Attributes:
+        notes_dir: where new notes go, empty for the vault's top; None if that is not said.
+        templates: folders and files that are templates, for Obsidian, Templater and daily notes.
+    """
+
+    notes_dir: str | None = None
+    templates: tuple[str, ...] = ()
+
+
+_OBSIDIAN = (
+    "app.json",
+    "templates.json",
+    "plugins/templater-obsidian/data.json",
+    "daily-notes.json",
+)
+_LARGEST_OBSIDIAN_FILE = 1_000_000
+
+
+def obsidian_files(root: Path) -> list[Path]:
+    """The files of Obsidian's settings that amem reads, whether they are there or not."""
+    return [root / ".obsidian" / name for name in _OBSIDIAN]
+
+
+def obsidian_settings(root: Path) -> ObsidianSettings:
+    """What Obsidian's settings in a vault say; what cannot be read, or leads out of it, is not."""
+    app, core, templater, daily = map(_obsidian_document, obsidian_files(root))
+    place, notes_dir = app.get("newFileLocation"), None
+    if place == "root":
+        notes_dir = ""
+    elif place == "folder":
+        notes_dir = _plain_path(app.get("newFileFolderPath"))
+    file = _plain_path(daily.get("template"))
+    found = (
+        _plain_path(core.get("folder")),
+        _plain_path(templater.get("templates_folder")),
+        file and f"{file.removesuffix('.md')}.md",
+    )
+    return ObsidianSettings(notes_dir, tuple(filter(None, found)))
+
+
+def _obsidian_document(path: Path) -> dict[str, Any]:
+    try:
+        is_plain = path.is_file() and path.stat().st_size <= _LARGEST_OBSIDIAN_FILE
+    except OSError:
+        return {}
+    document = read_state(path) if is_plain else None
+    return document if isinstance(document, dict) else {}
+
+
+def _plain_path(text: object) -> str | None:
+    """A path in the vault as Obsidian writes it; None for the vault itself and what leads out."""
+    path = text.strip().strip("/") if isinstance(text, str) else ""
+    is_plain = path and "\\" not in path and "\0" not in path and ":" not in path
+    return path if is_plain and not any(e[:1] == "." for e in path.split("/")) else None
 
 
 def _refuse_contradictions(settings: Settings) -> None:
@@ -282,10 +370,9 @@ def _refuse_contradictions(settings: Settings) -> None:
         raise SettingsError(
             "two of the properties have the same name", hint="Give each its own under [properties]."
         )
-    home = settings.notes_dir.strip("/") + "/"
-    if any(home.startswith(folder.strip("/") + "/") for folder in settings.exclude_folders):
+    if any(_holds(folder, settings.notes_dir) for folder in settings.exclude_folders):
         raise SettingsError(
-            f"new notes would go into {home} which exclude.folders leaves out",
+            f"new notes would go into {settings.notes_dir}/ which exclude.folders leaves out",
             hint="Change notes_dir or exclude.folders.",
         )
 

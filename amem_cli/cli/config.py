@@ -56,7 +56,7 @@ def list_settings(context: typer.Context) -> None:
         f"{key} = {entry['value']!r}  ({_origin(entry)})\n    {meanings[key]}"
         for key, entry in document.items()
     ]
-    session.output.result(document, "\n".join(lines))
+    session.output.result(document, lambda console: console.print("\n".join(lines)))
 
 
 @config.command()

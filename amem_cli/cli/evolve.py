@@ -216,7 +216,7 @@ def undo(
         amem undo --since yesterday
     """
     from amem_cli.editing.undo import undo_since
-    from amem_cli.terminal.history import undone_line
+    from amem_cli.terminal.history import undone_lines
 
     if event is not None and since is not None:
         raise UsageError("name either an event or --since", hint="amem undo --help")
@@ -235,7 +235,7 @@ def undo(
         "kept": undone.kept,
         "again": undone.again or None,
     }
-    lines = [undone_line(event) for event in undone.events]
+    lines = undone_lines(undone.events, verbose=session.output.verbose)
     if undone.withdrawn:
         lines.append(f"{plural(undone.withdrawn, 'proposal')} no longer waiting")
     lines += [f"kept: {line}" for line in undone.kept]

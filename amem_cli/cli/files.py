@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,22 +37,39 @@ def on_desktop() -> bool:
 def ask_key(output: Output, prompt: str, keys: str) -> str:
     """Wait until the user presses one of these keys; an unknown capital counts as its letter.
 
+    Enter that arrives together with a key, as from a paste, belongs to it.
+
     Raises:
         KeyboardInterrupt: the user pressed Ctrl-C or Ctrl-D, or the terminal is gone.
     """
-    import typer
-
     while True:
         output.notice(prompt)
-        key = typer.getchar()
+        key = _next_key()
         # A terminal that is gone returns no key at all.
-        if key in ("\x03", "\x04", ""):
+        if key[-1:] in ("\x03", "\x04", ""):
             raise KeyboardInterrupt
         # As typed first: in `amem review`, `A` and `a` have different meanings.
         for candidate in (key, key.lower()):
             if candidate in tuple(keys):
                 return candidate
         output.notice(f"press one of: {' '.join(filter(str.isprintable, keys))}")
+
+
+# Lines that arrived together with a key, and answer the next questions.
+_typed_ahead = ""
+
+
+def _next_key() -> str:
+    """The next key on the terminal, or more characters than one if they arrived as one line."""
+    global _typed_ahead
+    if not _typed_ahead:
+        import typer
+
+        _typed_ahead = typer.getchar()
+    line = re.match(r"([^\r\n]*)(?:\r\n?|\n)?", _typed_ahead)
+    assert line is not None
+    _typed_ahead = _typed_ahead[line.end() :]
+    return line[1] or line[0]
 
 
 def can_ask(output: Output) -> bool:

@@ -230,9 +230,8 @@ def _take(
         model = choice.model
         if choice.in_use and not choice.is_lost:
             kept = {"name": name, "kept": True, "settings": {**also}, "next": []}
-            change = "as before" if also else "nothing was changed"
-            in_use = "no model" if name == "none" else name
-            session.output.result(kept, f"{in_use} is in use; {change}")
+            model = "no language model" if name == "none" else name
+            session.output.result(kept, f"{model}, as before")
             return
     allow = _allowing(session, yes)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -14,10 +15,12 @@ from typer import Argument, Option
 
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import UsageError
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.system.command_lines import joined
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
+    from amem_cli.settings import ObsidianSettings
     from amem_cli.workspace.workspace import Workspace
 
 
@@ -39,6 +42,7 @@ def init(
         amem init ~/Documents/Obsidian --adopt
     """
     from amem_cli.editing.edit import record_baseline
+    from amem_cli.settings import obsidian_settings
     from amem_cli.vault.template import CONFIG, adopt_vault, create_vault
     from amem_cli.workspace.workspace import Workspace
 
@@ -50,15 +54,18 @@ def init(
         notes = record_baseline(workspace.ports, samples=not adopt)
         problems = workspace.index.files.problems()
     session.output.problems(problems)
+    read = obsidian_settings(root)
     document = {
         "vault": str(root),
         "notes": notes,
         "written": written,
+        "obsidian": asdict(read),
         "problems": [asdict(problem) for problem in problems],
     }
     verb = "adopted" if adopt else "created"
     first = "amem evolve --all" if adopt and notes else 'amem add "…"'
-    session.output.result(document, f"{verb} {root}: {plural(notes, 'note')}")
+    lines = [f"{verb} {root}: {plural(notes, 'note')}", *_read_from_obsidian(read)]
+    session.output.result(document, "\n".join(lines))
     if session.output.as_json:
         return
     if CONFIG in written:
@@ -74,6 +81,16 @@ def init(
             "\n  what you wrote; --dry-run only shows it, `amem undo --since today` takes it back"
         )
     session.output.plain(text)
+
+
+def _read_from_obsidian(read: ObsidianSettings) -> Iterator[str]:
+    parts = [f"{on_one_line(', '.join(read.templates))} left out as templates"]
+    parts = parts if read.templates else []
+    if read.notes_dir is not None:
+        place = f"into {on_one_line(read.notes_dir)}" if read.notes_dir else "to the vault's top"
+        parts.append(f"new notes go {place}")
+    if parts:
+        yield f"from Obsidian's settings: {'; '.join(parts)}"
 
 
 def index(

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from amem_cli.data import table
 from amem_cli.graph.clusters import Cluster, cluster_of
 from amem_cli.graph.graph import distances, joining, part, relation_label, shortened
-from amem_cli.language.safe_text import json_text, on_one_line
+from amem_cli.language.safe_text import flowed, json_text, on_one_line
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
@@ -172,7 +172,7 @@ def _listed(attributes: Mapping[str, str]) -> str:
 
 def _escaped(text: str) -> str:
     """Text for a quoted string that Graphviz reads as a label: no escapes, no HTML entities."""
-    plain = " ".join(on_one_line(text).split())
+    plain = " ".join(flowed(text).split())
     return plain.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -246,7 +246,7 @@ def _mermaid_escaped(text: str) -> str:
         f"#{ord(char)};"
         if char in _PLACEHOLDERS or (char.isascii() and not char.isalnum() and char != " ")
         else char
-        for char in on_one_line(text)
+        for char in flowed(text)
     )
 
 
@@ -365,7 +365,7 @@ def _arrow(edge: Edge, cards: Places, root: str | None) -> dict[str, Any]:
     if edge.relation in _RELATION_COLOURS:
         arrow["color"] = _RELATION_COLOURS[edge.relation]
     with_reason = root in (edge.source, edge.target)
-    reason = shortened(on_one_line(edge.reason), _REASON_LENGTH) if with_reason else ""
+    reason = shortened(flowed(edge.reason), _REASON_LENGTH) if with_reason else ""
     if label := ": ".join(filter(None, (relation_label(edge), reason))):
         arrow["label"] = label
     return arrow

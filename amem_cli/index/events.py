@@ -22,6 +22,8 @@ _PROCESSED = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
 )
 _ADOPTED = "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note = '')"
+# An adopted text has been processed if it is one in which only links changed since.
+_SEEN = "EXISTS(SELECT 1 FROM processed p WHERE p.note IN (n.id, n.path))"
 _WAITING = (
     "EXISTS(SELECT 1 FROM stand_ins s WHERE s.text_hash = n.text_hash AND s.note IN (n.id, n.path))"
 )
@@ -406,7 +408,7 @@ class IndexQueue:
 
     def unprocessed(self) -> list[str]:
         """Paths of all unprocessed notes, in the same order; also notes older than the vault."""
-        return [note.path for note in self._unprocessed()]
+        return [note.path for note in self._unprocessed(f"AND NOT ({_ADOPTED} AND {_SEEN})")]
 
     def _unprocessed(self, condition: str = "") -> list[PendingNote]:
         sql = (

@@ -79,9 +79,17 @@ def isolated(text: str) -> str:
     return "\n".join(isolates)
 
 
+_LINE_BREAKS = re.compile(r"\s*[\n\r\u2028\u2029]\s*")
+
+
 def on_one_line(text: str) -> str:
     """Printable text in which a line break is made visible too, as in a file's name."""
     return printable(text).replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
+def flowed(text: str) -> str:
+    """Printable text on one line, its line breaks as blanks, as prose is read."""
+    return printable(_LINE_BREAKS.sub(" ", text))
 
 
 def json_text(document: Any, *, indent: int | None = None) -> str:

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.language.safe_text import on_one_line, printable
+from amem_cli.language.safe_text import flowed, printable
 from amem_cli.terminal.output import Part, Row, plural
 from amem_cli.terminal.watching import done, named, news_rows, span
 
@@ -174,7 +174,7 @@ def _line(row: Row) -> Text:
 
     parts = ((part, "") if isinstance(part, str) else part for part in row)
     # A tab reaches to the next stop, which may be past the width that was counted.
-    return Text.assemble(*((on_one_line(text).replace("\t", " "), style) for text, style in parts))
+    return Text.assemble(*((flowed(text).replace("\t", " "), style) for text, style in parts))
 
 
 def _rule(width: int, height: int) -> list[Text]:

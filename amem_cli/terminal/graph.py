@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from amem_cli.language.safe_text import on_one_line
+from amem_cli.language.safe_text import flowed, on_one_line
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _between(edges: Sequence[Edge], titles: dict[str, str]) -> list[Row]:
             titles[edge.source],
             (f"  {on_one_line(edge.relation)}  ", "yellow"),
             titles[edge.target],
-            (f"  {on_one_line(edge.reason)}", "dim"),
+            (f"  {flowed(edge.reason)}", "dim"),
         )
         for edge in edges
     ]
@@ -155,7 +155,7 @@ def _tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterator[Row
     left = len(branch.children) - len(shown)
     for place, child in enumerate(shown, 1):
         last = place == len(shown) and not left
-        reason = on_one_line(child.edge.reason) if child.edge is not None else ""
+        reason = flowed(child.edge.reason) if child.edge is not None else ""
         guide = (f"{guides}{'└── ' if last else '├── '}", "dim")
         yield guide, *_label(graph, child), f": {reason}" if reason else ""
         yield from _tree(graph, child, limit, f"{guides}{'    ' if last else '│   '}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.journal.events import Event, to_record
 from amem_cli.journal.provenance import gives_identity
-from amem_cli.language.safe_text import on_one_line
+from amem_cli.language.safe_text import flowed, on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
 from amem_cli.terminal.output import first_lines, plural, titled
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MAX_DIFF_LINES = 6
 _LONGEST_BEGINNING = 160
+# Of more events that were undone only the sum is printed.
+_UNDONE_SHOWN = 20
 
 
 def entry_document(entry: HistoryEntry) -> dict[str, Any]:
@@ -103,8 +105,12 @@ def _deed(event: Event, note: str) -> str:
     return deeds.get(event.kind, f"{event.kind} {note}")
 
 
+def _fields(event: Event) -> list[str]:
+    return [each.field for each in event.changes if not gives_identity(each)]
+
+
 def _what(event: Event) -> str:
-    fields = [each.field for each in event.changes if not gives_identity(each)]
+    fields = _fields(event)
     if event.kind in ("reject", "undo") and event.suggested:
         return "suggestion"
     if event.stated:
@@ -112,8 +118,21 @@ def _what(event: Event) -> str:
     return _listing(fields) or ("links" if event.links_before else "text")
 
 
-def undone_line(event: Event) -> str:
-    """What `undo` prints about an event that it undid."""
+def undone_lines(events: Sequence[Event], *, verbose: bool) -> list[str]:
+    """What `undo` prints about the events that it undid: a line each, or of many the sum."""
+    if verbose or len(events) <= _UNDONE_SHOWN:
+        return list(map(_undone_line, events))
+    notes = {event.note or event.path for event in events}
+    parts: dict[str, set[str]] = {}
+    for event in events:
+        for name in _fields(event) or ["links" if event.links_before else "text"]:
+            parts.setdefault(name, set()).add(event.note or event.path)
+    of_each = ", ".join(f"{name} of {len(parts[name]):,}" for name in sorted(parts))
+    whole = f"{plural(len(events), 'change')} of {plural(len(notes), 'note')}"
+    return [f"took back {whole}: {of_each} (--verbose names them)"]
+
+
+def _undone_line(event: Event) -> str:
     whole = {
         "move": "move",
         "remove": "removal",
@@ -164,9 +183,17 @@ def _links(event: Event) -> Iterator[tuple[str, str]]:
 
 
 def link_change_lines(before: LinkRecord, after: LinkRecord | None) -> list[tuple[str, str]]:
-    """A link that was changed, or removed, as the lines of a diff."""
+    """A link that was changed, or removed, as the lines of a diff; one that was kept as it is."""
+    if after is not None and _is_kept(before, after):
+        return [(f"kept {after.text}{link_words(after)}", "green")]
     removed = [(f"- {before.text}{link_words(before)}", "red")]
     return removed + ([(f"+ {after.text}{link_words(after)}", "green")] if after else [])
+
+
+def _is_kept(before: LinkRecord, after: LinkRecord) -> bool:
+    """Whether a person took over the machine's link as it is."""
+    same = (before.text, before.relation) == (after.text, after.relation)
+    return same and (before.by, after.by) == ("machine", "person")
 
 
 def _cost(event: Event) -> str:
@@ -199,10 +226,10 @@ def show_link(console: Console, link: OpenLink, *, beginnings: Mapping[str, str]
     """
     _show_ends(console, link)
     for note in (link.source, link.target):
-        about = on_one_line(note.context or beginnings.get(note.path, ""))[:_LONGEST_BEGINNING]
+        about = flowed(note.context or beginnings.get(note.path, "")).strip()[:_LONGEST_BEGINNING]
         if about:
             console.print((f"  {on_one_line(note.title)}: ", "dim"), about)
-    console.print("  ", (link.reason, "italic"))
+    console.print("  ", (flowed(link.reason), "italic"))
 
 
 def _show_ends(console: Console, link: OpenLink) -> None:
@@ -222,7 +249,7 @@ def show_links(console: Console, links: Sequence[OpenLink], *, left_out: int) ->
         for link in chosen:
             _show_ends(console, link)
             if link.reason:
-                console.print("    ", link.reason)
+                console.print("    ", flowed(link.reason))
     if not links:
         console.print("no link waits for a decision")
     if left_out:

@@ -89,7 +89,7 @@ def models_text(document: dict[str, Any]) -> str:
     """The document as lines for a person."""
     model = document["language_model"]
     bundled = "(bundled)" if model["backend"] == "llama.cpp" else ""
-    lines = [f"language model: {model['backend']} {model['model'] or bundled}"]
+    lines = [f"language model: {model['backend']} {model['model'] or bundled}".rstrip()]
     if model["base_url"]:
         lines.append(f"                at {model['base_url']}")
     if model["verdict"]:

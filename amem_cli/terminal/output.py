@@ -58,7 +58,7 @@ class Console:
         pairs = ((part, "") if isinstance(part, str) else part for part in parts)
         line = [(printable(text), style) for text, style in pairs]
         if self._stream.isatty():
-            line = _wrapped(line, shutil.get_terminal_size().columns)
+            line = wrapped(line, shutil.get_terminal_size().columns)
         self._stream.write("".join(self._shown(*part) for part in line) + "\n")
         # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
         self._stream.flush()
@@ -75,28 +75,59 @@ class Console:
         return f"\x1b[{';'.join(str(_CODES[word]) for word in style.split())}m{text}\x1b[0m"
 
 
-def _wrapped(parts: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Parts of a line broken between words; what follows begins below the line's first word."""
-    if 2 * sum(len(text) for text, _ in parts) < width:
+# A label is a part of its own in the first columns of a line, set off by two blanks.
+_WIDEST_LABEL = 20
+
+
+def wrapped(parts: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:
+    """Parts of a line broken between words, never inside one that two parts make.
+
+    What follows begins below the line's first word, or below the text beside a label.
+    """
+    text = "".join(text for text, _ in parts)
+    if 2 * len(text) < width:
         return list(parts)
     from rich.cells import cell_len
 
-    column, indent, wrapped = 0, -1, []
+    breaks: list[tuple[int, int, str]] = []
+    column, indent, gap = 0, -1, 0
+    # Where a part begins behind another one, such as a value behind its label.
+    values = {sum(len(text) for text, _ in parts[:number]) for number in (1, 2)}
+    for found in re.finditer(r"\n|[^\S\n]+|\S+", text):
+        columns = cell_len(found[0])
+        if found[0] == "\n":
+            column, indent, columns = 0, -1, 0
+        elif found[0].isspace():
+            gap = len(found[0])
+            if text[found.end() : found.end() + 1] in ("", "\n"):
+                # At the edge of a terminal they would make an empty line.
+                breaks.append((*found.span(), ""))
+        else:
+            fits = column + columns <= width
+            if indent < 0:
+                indent = column
+            elif column > indent and not fits:
+                breaks.append((found.start() - gap, found.start(), "\n" + " " * indent))
+                column = indent
+            elif fits and gap > 1 and column <= _WIDEST_LABEL and found.start() in values:
+                indent = column
+        column += columns
+    return list(_replaced(parts, breaks))
+
+
+def _replaced(
+    parts: Sequence[tuple[str, str]], changes: Sequence[tuple[int, int, str]]
+) -> Iterator[tuple[str, str]]:
+    """Parts of a text in which spans, in order, are replaced; each keeps its style."""
+    start = 0
     for text, style in parts:
-        pieces = []
-        for piece in re.findall(r"\n|[^\S\n]+|\S+", text):
-            columns = cell_len(piece)
-            if piece == "\n":
-                column, indent, columns = 0, -1, 0
-            elif not piece.isspace():
-                indent = column if indent < 0 else indent
-                if column + columns > width and column > indent:
-                    pieces.append("\n" + " " * indent)
-                    column = indent
-            pieces.append(piece)
-            column += columns
-        wrapped.append(("".join(pieces), style))
-    return wrapped
+        end, at, pieces = start + len(text), start, []
+        for first, last, new in changes:
+            if first < end and last > start:
+                pieces += [text[at - start : max(first - start, 0)], new if first >= start else ""]
+                at = min(last, end)
+        yield "".join(pieces) + text[at - start :], style
+        start = end
 
 
 # In a style, before the path of the note to which a text leads.
@@ -213,8 +244,11 @@ class Output:
 
 def _print_error(text: str) -> None:
     """Write to stderr; if that terminal or pipe is gone, the command goes on."""
+    text = printable(text)
     try:
-        sys.stderr.write(printable(text) + "\n")
+        if sys.stderr.isatty():
+            ((text, _),) = wrapped([(text, "")], shutil.get_terminal_size().columns)
+        sys.stderr.write(text + "\n")
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)

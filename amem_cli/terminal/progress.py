@@ -210,11 +210,14 @@ class EvolveReport:
         }
         parts = [f"{described} described", plural(counts["links"], "link") + " made"]
         if counts["suggested"]:
-            parts.append(f"{counts['suggested']} suggested (amem links)")
+            parts.append(
+                f"{counts['suggested']} suggested{'' if self.dry_run else ' (amem links)'}"
+            )
         if counts["evolved"]:
             parts.append(plural(counts["evolved"], "older note") + " evolved")
         if counts["proposed"]:
-            parts.append(plural(counts["proposed"], "change") + " proposed")
+            review = "" if self.dry_run else " (amem review)"
+            parts.append(f"{plural(counts['proposed'], 'change')} proposed{review}")
         verb = "would be processed" if self.dry_run else "processed"
         waiting = f"; {plural(pending, 'note')} still pending" if pending else ""
         done = plural(len(self.outcomes) - pending, "note")

@@ -89,7 +89,8 @@ class VaultFolder:
 
     def __init__(self, root: Path, *, excluded: Sequence[str] = ()) -> None:
         self.root = root.resolve()
-        self._excluded = tuple(folder.strip("/") for folder in excluded if folder.strip("/"))
+        # In whatever case, as people seldom mean another folder by it.
+        self._excluded = frozenset(folded(each.strip("/")) for each in excluded if each.strip("/"))
 
     @property
     def state_folder(self) -> Path:
@@ -98,22 +99,13 @@ class VaultFolder:
 
     def is_excluded(self, path: str) -> bool:
         """True for a path in a folder that the settings leave out."""
-        path = self._as_compared(path)
-        return any(
-            path == folder or path.startswith(folder + "/") for folder in self._excluded_as_compared
-        )
-
-    @cached_property
-    def _excluded_as_compared(self) -> frozenset[str]:
-        return frozenset(map(self._as_compared, self._excluded))
+        path = folded(path)
+        return any(path == folder or path.startswith(folder + "/") for folder in self._excluded)
 
     @cached_property
     def _folds(self) -> bool:
         """Whether the disk finds a file under other spellings of its name."""
         return folds_names(self.state_folder)
-
-    def _as_compared(self, path: str) -> str:
-        return folded(path) if self._folds else path
 
     def is_readable(self, folder: str) -> bool:
         """False for a folder that may be there and cannot be listed; True if it is gone."""
@@ -193,7 +185,7 @@ class VaultFolder:
                 self._rescue(opened, entry, path, problems)
             return
         # Folders that are left out are not entered, so nothing in them comes here.
-        if self._as_compared(path) in self._excluded_as_compared:
+        if folded(path) in self._excluded:
             return
         if entry.is_dir(follow_symlinks=False):
             if not is_junction(entry):

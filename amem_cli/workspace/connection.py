@@ -17,6 +17,7 @@ from amem_cli.settings import (
     STATE_FOLDER,
     Settings,
     load_settings,
+    obsidian_files,
     setting_keys,
     user_settings_file,
 )
@@ -160,7 +161,7 @@ class ConfiguredModels:
     @property
     def version(self) -> tuple[object, ...]:
         """Differs if the files of the settings may have changed."""
-        return tuple(map(_version, self.files))
+        return tuple(map(_version, (*self.files, *obsidian_files(self.root))))
 
     def renew(self) -> tuple[str, ...]:
         """Read the settings again, and let go of models in whose place they name others.

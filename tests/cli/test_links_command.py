@@ -13,6 +13,7 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from tests.conftest import Program
 from tests.memory.test_suggestions import suggest
+from tests.screen import Screen
 from tests.terminal import at_terminal, plain
 from tests.vaults import open_vault, tree_hashes, write_note
 
@@ -121,6 +122,32 @@ def test_keys_step_through_the_links(root: Path) -> None:
     assert code == 0 and "0 links kept, 1 rejected" in plain(shown)
     code, shown = at_terminal(root, ["links"], [])
     assert "no link waits for a decision" in plain(shown)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_what_notes_say_flows_and_prompts_break_between_words(root: Path) -> None:
+    for title in ("Dough", "Butter"):
+        text = (root / f"{title}.md").read_text()
+        (root / f"{title}.md").write_text(f"{text}Rest it.\n\nThen fold\r\nit twice.\n")
+    with Screen(root, ["links", "Butter"], columns=60) as screen:
+        screen.wait_for("left)")
+        lines = screen.lines
+        assert not [line for line in lines if "\N{REPLACEMENT CHARACTER}" in line]
+        assert any("Rest it. Then fold it twice." in line for line in lines), lines
+        at = lines.index("[k]eep  [r]eject  [c]hange relation  [s]kip  [q]uit   (1")
+        assert lines[at + 1] == "left)"
+        screen.press("q")
+        assert screen.finish() == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_key_and_enter_may_arrive_together(root: Path) -> None:
+    code, shown = at_terminal(root, ["links"], [(KEYS, "k\r"), ("(2 left)", "n\rq\r")])
+    said = plain(shown)
+    assert code == 0 and "press one of" not in said
+    assert "1 link kept, 1 rejected" in said and "(1 left)" in said
+    story = at_terminal(root, ["history"], [])[1]
+    assert "links    kept [[Rye]]  supports 1" in plain(story) and "- [[" not in plain(story)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

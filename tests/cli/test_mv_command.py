@@ -42,6 +42,16 @@ def test_links_of_every_kind_follow_and_an_undo_brings_all_back(amem: Program) -
     assert tree_hashes(vault) == before
 
 
+def test_a_processed_note_whose_links_followed_is_still_processed(amem: Program) -> None:
+    assert amem("init", ".", "--adopt").code == 0
+    write_note(amem.folder, "a.md", "See [[Walrus]] on ice.\n")
+    write_note(amem.folder, "Walrus.md", "Tusks.\n")
+    assert amem("evolve", "--all", "--no-llm").code == 0
+    assert amem("mv", "Walrus", "Seal", "--json").json["followed"] == ["a.md"]
+    evolved = amem("evolve")
+    assert (evolved.out, evolved.err) == ("nothing is pending\n", "")
+
+
 def test_an_undo_brings_back_how_links_were_written(amem: Program) -> None:
     vault = amem.folder / "v"
     vault.mkdir()

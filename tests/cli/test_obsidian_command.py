@@ -91,7 +91,8 @@ def test_the_base_shows_what_only_amem_knows(amem: Program, vault: Path) -> None
     assert shown["Superseded"] == [f"notes/{OLD}.md"]
     assert shown["Orphans"] == ["alone.md"]
     assert shown["Lately linked by amem"] == ["new.md"]
-    assert "alone.md" in shown["Waiting"]
+    # "other.md" is only suggested to "new.md".
+    assert "alone.md" in shown["Waiting"] and "other.md" not in shown["Waiting"]
     after = tree_hashes(vault)
     assert {path for path in before if before[path] != after[path]} == {
         ".obsidian/graph.json",
@@ -181,3 +182,49 @@ def test_a_folder_that_cannot_be_written_is_named(amem: Program, vault: Path) ->
     refused = amem("obsidian")
     (vault / ".obsidian").chmod(0o700)
     assert refused.code == 3 and "cannot write .obsidian/snippets" in refused.err
+
+
+def obsidian(root: Path, name: str, **settings: object) -> None:
+    file = root / ".obsidian" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(settings))
+
+
+def test_what_obsidians_settings_say_of_folders_counts(amem: Program) -> None:
+    root = amem.folder
+    obsidian(root, "app.json", newFileLocation="folder", newFileFolderPath="In box/New")
+    obsidian(root, "templates.json", folder="templates/")
+    obsidian(root, "plugins/templater-obsidian/data.json", templates_folder="Meta/Tp")
+    obsidian(root, "daily-notes.json", folder="Days", template="Days/Form")
+    for path in ("TEMPLATES/Book.md", "Meta/tp/Day.md", "Days/Form.md"):
+        write_note(root, path, "---\ndate: {{date}}\n---\n<% tp.file.title %> [[Nowhere]]\n")
+    for path in ("Days/2026-03-02.md", "Meta/About.md", "Template.md"):
+        write_note(root, path, "A walrus.\n")
+    adopted = amem("init", ".", "--adopt")
+    assert "templates, Meta/Tp, Days/Form.md left out as templates" in adopted.out
+    assert "new notes go into In box/New" in adopted.out
+    kept = {each["path"] for each in amem("list", "--json").json}
+    assert kept == {"Days/2026-03-02.md", "Meta/About.md", "Template.md"}
+    assert amem("doctor").code == 0
+    assert amem("add", "A seal.", "--no-wait", "--json").json["path"] == "In box/New/A seal.md"
+    assert not (root / "notes").exists()
+    # They are read anew, and amem's own settings go first.
+    obsidian(root, "app.json", newFileLocation="root")
+    obsidian(root, "templates.json", folder="../out")
+    assert amem("add", "A whale.", "--no-wait", "--json").json["path"] == "A whale.md"
+    assert amem("config", "get", "notes_dir", "--json").json["from"] == "obsidian"
+    assert amem("config", "set", "notes_dir", "Mine").code == 0
+    assert amem("config", "set", "exclude.folders", "").code == 0
+    assert amem("add", "A crab.", "--no-wait", "--json").json["path"] == "Mine/A crab.md"
+    assert "Meta/tp/Day.md" in {each["path"] for each in amem("list", "--json").json}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", '{"newFileLocation": "folder"}', '{"folder": 3}']
+)
+def test_settings_of_obsidian_that_say_nothing_change_nothing(amem: Program, content: str) -> None:
+    for name in ("app.json", "templates.json", "daily-notes.json"):
+        obsidian(amem.folder, name)
+        (amem.folder / ".obsidian" / name).write_text(content)
+    assert "Obsidian" not in amem("init", ".", "--adopt").out
+    assert amem("add", "A seal.", "--no-wait", "--json").json["path"] == "notes/A seal.md"

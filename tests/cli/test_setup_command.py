@@ -156,7 +156,7 @@ def test_yes_takes_the_recommended_model_and_keeps_it_the_next_time(
     assert "llm.model = 'qwen3:4b'" in taken.out and "stay on this machine" in taken.out
     chosen = config(here)
     again = here("setup", "--yes")
-    assert "qwen3:4b is in use; nothing was changed" in again.out
+    assert "qwen3:4b, as before\n" in again.out
     assert (config(here), ollama.requests) == (chosen, [])
     listed = here("setup", "--json").json
     assert listed["current"] == listed["recommended"]
@@ -168,7 +168,7 @@ def test_yes_takes_the_recommended_model_and_keeps_it_the_next_time(
 
 def test_yes_alone_sends_nothing_away(here: Program) -> None:
     ran, before = put_program(here, "claude"), config(here)
-    assert "no model is in use" in here("setup", "--yes").out
+    assert "no language model, as before\n" in here("setup", "--yes").out
     assert (config(here), consents(here), ran.exists()) == (before, "", False)
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from amem_cli.index.sync import synchronise
 from tests.conftest import Program
+from tests.memory.test_suggestions import suggest
 from tests.terminal import at_terminal, plain
-from tests.vaults import tree_hashes, write_note
+from tests.vaults import open_vault, tree_hashes, write_note
 
 
 @pytest.fixture
@@ -54,6 +56,22 @@ def test_a_run_of_the_memory_process_is_one_change(amem: Program, vault: Path) -
     refused = amem("undo", "-y")
     assert refused.code == 3 and "amem rm notes/Vacuum.md" in refused.err
     assert (vault / "notes/Vacuum.md").read_bytes() == before
+
+
+def test_many_changes_are_summed_up(amem: Program, vault: Path) -> None:
+    ports = open_vault(vault, index=".amem/index.db")
+    for number in range(24):
+        write_note(vault, f"{number}.md", f"The note {number}.\n")
+    synchronise(ports)
+    for number in range(24):
+        suggest(ports, f"{number}.md", "a.md", written=True)
+    ports.index.close()
+    told = amem("undo", "--since", "2000-01-01").out.splitlines()
+    assert told[0] == "took back 24 changes of 24 notes: links of 24 (--verbose names them)"
+    assert len(told) == 2 and told[1].startswith("to redo: amem undo ")
+    assert amem(*told[1].split()[3:]).code == 0
+    named = amem("--verbose", "undo", "--since", "2000-01-01").out.splitlines()
+    assert len(named) == 25 and named[0].startswith("took back the links of ")
 
 
 def test_it_asks_and_enter_is_no(amem: Program, vault: Path) -> None:
