@@ -166,7 +166,7 @@ def obsidian_file(name: str) -> dict[str, Any]:
 def test_the_settings_are_the_built_in_ones(tmp_path: Path) -> None:
     settings, origin = load_settings(TEMPLATE / ".amem" / "config.toml", tmp_path / "none.toml", {})
     assert settings == Settings()
-    assert {"notes_dir", "encoder.model", "evolution.mode"} <= {
+    assert {"exclude.folders", "encoder.model", "evolution.mode"} <= {
         key for key, layer in origin.items() if layer == "vault"
     }
 

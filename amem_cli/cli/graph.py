@@ -54,7 +54,7 @@ def graph(
     private: PrivateOption = None,
     force: Annotated[bool, Option("--force", help="Replace an existing canvas.")] = False,
 ) -> None:
-    """Show hubs, clusters, orphans and broken links, or what surrounds a note.
+    """Show hubs, clusters, orphans and unwritten notes, or what surrounds a note.
 
     Examples:
 

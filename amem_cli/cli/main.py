@@ -127,7 +127,7 @@ Find and read
   ask      search   Answer a question from your notes, with citations.
   show     notes    Read a note with its links in both directions.
   list     search   List notes, newest first.
-  graph    graph    Show hubs, clusters, orphans and broken links, or what surrounds a note.
+  graph    graph    Show hubs, clusters, orphans and unwritten notes, or what surrounds a note.
 Let amem work, and decide what stays
   evolve   evolve   Write metadata and links for pending notes, and evolve older notes.
   watch    watch    Keep index and memory up to date while you edit.

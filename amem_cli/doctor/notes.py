@@ -10,7 +10,7 @@ from amem_cli.doctor.note_fixes import OpenPorts
 from amem_cli.doctor.one_note import NoteChecks, PlacedFinding, similar_notes
 from amem_cli.errors import AmemError, Problem
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.notes.names import conflict_copy, is_linkable
+from amem_cli.notes.names import conflict_copy, is_linkable, name_key
 from amem_cli.notes.note import body_place
 from amem_cli.system.names import folded, is_for_windows
 from amem_cli.vault.file_state import FileContent
@@ -22,6 +22,8 @@ _LINK_MESSAGE = "symbolic link"
 UNREAD = "cannot be read"
 # Comparing names is slow, so only the first links are told similar ones.
 _SUGGESTIONS = 20
+# Of notes not yet written, the most wanted are named.
+_WANTED_NAMED = 5
 # More notes than these, and than a fifth of all, are seldom deleted on purpose.
 LOST_AT_ONCE = 10
 
@@ -101,16 +103,23 @@ def _advised(
 ) -> Iterator[Finding]:
     """Findings of single notes in the light of all."""
     lost = len({each.gone.target for each in placed if each.gone})
+    unwritten: dict[str, list[str]] = {}
     suggested = 0
     for each in placed:
         finding = each.finding
         if each.same and finding.path != each.same[-1]:
             continue
-        if each.missing and suggested < _SUGGESTIONS:
-            suggested += 1
-            near = " or ".join(f"[[{like.text}]]" for like in similar_notes(ports, each))
-            if near:
-                finding = replace(finding, hint=f"Did you mean {near}? {finding.hint}")
+        if each.missing:
+            wanted = unwritten.setdefault(name_key(each.missing), [])
+            like = []
+            if not wanted and suggested < _SUGGESTIONS:
+                suggested += 1
+                like = [f"[[{near.text}]]" for near in similar_notes(ports, each)]
+            wanted.append(each.missing)
+            if not like:
+                continue
+            hint = f"Did you mean {' or '.join(like)}?"
+            finding = replace(finding, hint=hint, severity="notice")
         elif each.gone and lost > max(LOST_AT_ONCE, len(looked.paths) // 5):
             hint = f"{lost} notes that amem linked to are gone. Is a folder missing?"
             finding = replace(finding, hint=hint, fix=None)
@@ -118,6 +127,19 @@ def _advised(
             # A note that cannot be read at the moment is not gone.
             finding = replace(finding, fix=None)
         yield finding
+    if unwritten:
+        yield _not_yet_written(list(unwritten.values()))
+
+
+def _not_yet_written(links: Collection[list[str]]) -> Finding:
+    """All links to notes that are not there, which is normal, by the names that they want."""
+    most = sorted(links, key=len, reverse=True)
+    named = ", ".join(f"[[{each[0]}]]" for each in most[:_WANTED_NAMED])
+    more = f" and {len(most) - _WANTED_NAMED:,} more" if len(most) > _WANTED_NAMED else ""
+    count = sum(map(len, links))
+    links_to = "1 link leads" if count == 1 else f"{count:,} links lead"
+    message = f"{links_to} to notes not yet written: {named}{more}"
+    return Finding("", message, "`amem graph` shows where.", severity="notice", check="links")
 
 
 def _problems(problems: list[Problem]) -> Iterator[Finding]:

@@ -130,7 +130,8 @@ def _summary(workspace: Workspace) -> str:
     )
     return (
         f"# The vault\n\n{found['notes']} notes, {found['links']} links"
-        f" ({found['machine_links']} made by amem, {found['broken_links']} broken),"
+        f" ({found['machine_links']} made by amem),"
+        f" {found['broken_links']} links to notes not yet written,"
         f" {found['orphans']} notes without links, {found['pending']} waiting to be organised,"
         f" {found['proposed']} proposed changes waiting for the user's decision.\n\n"
         f"## Tags\n{tags}\n\n## Newest\n{newest}\n"

@@ -59,8 +59,8 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
         (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
     ]
     section("orphans", share, orphans)
-    broken = f"{plural(len(graph.broken), 'link')} to {plural(len(seen.missing), 'missing note')}"
-    section("broken links", broken, [_missing_row(*each) for each in seen.missing])
+    wanted = f"{plural(len(seen.missing), 'note')}, wanted by {plural(len(graph.broken), 'link')}"
+    section("not yet written", wanted, [_missing_row(*each) for each in seen.missing])
     if not graph.edges and len(graph.nodes) > 1:
         console.print("\n`amem evolve --all` looks for links among all notes")
     elif left_out:

@@ -31,7 +31,7 @@ def show_stats(
     per_note = (stats.cost or 0.0) / (stats.processed or 1)
     rows = (
         ("notes", f"{stats.notes}"),
-        ("links", f"{stats.links} ({stats.machine_links} by amem, {stats.broken_links} broken)"),
+        ("links", _links(stats)),
         ("orphans", _orphans(stats, rates)),
         ("tags", f"{stats.tags}"),
         ("pending", f"{stats.pending}"),
@@ -58,6 +58,12 @@ def show_stats(
     for period in stats.growth[-ROWS_SHOWN:]:
         links = f"+{period.links_by_person} by you, +{period.links_by_machine} by amem"
         console.print((f"{period.period:<10}", "dim"), f"{f'+{period.notes}':<10}{links}")
+
+
+def _links(stats: Stats) -> str:
+    unwritten = stats.broken_links
+    beside = f"; {unwritten} to notes not yet written" if unwritten else ""
+    return f"{stats.links} ({stats.machine_links} by amem){beside}"
 
 
 def _orphans(stats: Stats, rates: Mapping[str, float]) -> str:

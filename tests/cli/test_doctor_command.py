@@ -40,16 +40,34 @@ def test_problems_are_told_by_check_with_advice_and_counted(amem: Program, vault
     lines = answer.out.splitlines()
     assert "index" in lines
     assert any(line.startswith("  ! notes/b.md:3  ") for line in lines)
-    assert lines[-1] == "2 problems, 1 notice; none that --fix can fix"
+    assert lines[-1] == "1 problem, 2 notices; none that --fix can fix"
     mended = amem("doctor", "--fix")
     assert mended.code == 1
-    assert mended.out.splitlines()[-1] == "2 problems, 1 notice: 0 fixed, 2 left for you"
+    assert mended.out.splitlines()[-1] == "1 problem, 2 notices: 0 fixed, 1 left for you"
     document = amem("--json", "doctor").json
     assert document["healthy"] is False
     assert [each["check"] for each in document["findings"]] == ["headers", "links"]
     assert set(document["findings"][0]) >= {
         "check", "path", "line", "message", "hint", "fixable", "fixed",
     }  # fmt: skip
+
+
+def test_notes_that_are_not_yet_written_are_normal_and_told_in_one_line(
+    amem: Program, vault: Path
+) -> None:
+    for number in range(30):
+        wanted = "".join(f"[[Zzyzx {each}]] " for each in range(number // 5, 6))
+        write_note(vault, f"notes/{number}.md", f"{wanted}\nTo do: [[zzyzx 5]]\n")
+    write_note(vault, "notes/Atlas.md", "---\nup: '[[Sources of the river]]'\n---\n[[Atlass]]\n")
+    assert amem("index").code == 0
+    answer = amem("doctor")
+    assert answer.code == 0, answer.out
+    (line,) = [line for line in answer.out.splitlines() if "not yet written" in line]
+    told = "137 links lead to notes not yet written: [[Zzyzx 5]], [[Zzyzx 4]], [[Zzyzx 3]]"
+    assert told in line and line.endswith("[[Zzyzx 1]] and 3 more")
+    assert "[[Atlass]] leads to no note" in answer.out and "Did you mean [[Atlas]]?" in answer.out
+    assert " to notes not yet written" in amem("stats").out
+    assert "broken" not in amem("stats").out + amem("graph").out
 
 
 def test_a_model_that_cannot_be_loaded_and_the_notes_that_wait_for_it_are_told(

@@ -34,7 +34,7 @@ def test_a_vault_is_told_at_a_glance(amem: Program, vault: Path) -> None:
     told = amem("graph").out
     assert "28 notes, 43 links (0 by amem, 43 by you)" in told
     sections = [line.split("  ")[0] for line in told.splitlines() if line[:1].isalpha()]
-    assert sections == ["hubs", "clusters", "orphans", "broken links"]
+    assert sections == ["hubs", "clusters", "orphans", "not yet written"]
     assert "  8  Structure notes are entrances" in told
     assert "#zettelkasten" in told
     assert "10 of 28 notes without a link" in told and "… and 5 more" in told
