@@ -58,13 +58,17 @@ def links(
     suggested: Annotated[
         bool, Option("--suggested", help="Only suggestions, not the links that amem made.")
     ] = False,
+    min_strength: Annotated[
+        float, Option(min=0, max=1, help="Only links of at least this strength.")
+    ] = 0.0,
+    listing: Annotated[bool, Option("--list", help="Only list them.")] = False,
     limit: Annotated[int, Option(*LIMIT, min=1, help="Maximum number of links.")] = 50,
 ) -> None:
     """Decide on the links that amem made or suggests, one by one.
 
     A suggestion is a link that amem is not sure enough of to write: it is in no file until you keep
     it. A link that you keep is yours; one that you reject is neither made nor suggested again. On a
-    terminal, this command steps through them; elsewhere it lists them.
+    terminal, this command steps through them; elsewhere, or with --list, it lists them.
 
     Examples:
 
@@ -79,11 +83,16 @@ def links(
         raise UsageError("--keep and --reject need the note", hint="amem links NOTE --keep OTHER")
     if relation is not None and not keep:
         raise UsageError("--relation goes with --keep", hint="amem links NOTE --keep OTHER")
-    by_keys = not by_options and can_ask(session.output)
+    by_keys = not (by_options or listing) and can_ask(session.output)
     interrupted = False
     with session.workspace() as workspace:
         about = workspace.note(note) if note else None
-        waiting = open_links(workspace.index, about, suggested_only=suggested)
+
+        def open_now() -> list[OpenLink]:
+            found = open_links(workspace.index, about, suggested_only=suggested)
+            return [each for each in found if by_options or each.strength >= min_strength]
+
+        waiting = open_now()
         decisions = _LinkDecisions(workspace)
         if about is not None and by_options:
             # Find all before deciding anything: a wrong name must change nothing.
@@ -103,7 +112,7 @@ def links(
                 interrupted = True
         kept, rejected = decisions.kept, decisions.rejected
         if kept or rejected:
-            waiting = open_links(workspace.index, about, suggested_only=suggested)
+            waiting = open_now()
     shown = waiting[:limit]
     document = links_document(
         {

@@ -23,6 +23,7 @@ from amem_cli.cli.session import (
 )
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.notes.note import Relation
+from amem_cli.system.command_lines import joined
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
@@ -80,12 +81,14 @@ def add(
     from amem_cli.editing.add import NewNote
 
     session = session_of(context)
-    content = _content(" ".join(words) if words else None, file)
+    text = " ".join(words) if words else None
+    content = _content(text, file)
     when = moment(created, "--created")
     with session.workspace(llm=llm) as workspace:
         new = NewNote(
             content=content,
-            title=title or (file.stem if file is not None else ""),
+            title=title,
+            name=file.stem if file is not None and str(file) != "-" else "",
             keywords=keyword or (),
             tags=tag or (),
             context=context_sentence,
@@ -94,6 +97,17 @@ def add(
         )
         added = workspace.add(new, unless_known=unless_known, wait=wait)
     _show_outcome(session, added.outcome, added.duplicates, known=added.known)
+    if text and _is_file(text):
+        line = f"amem add --file {joined([text])}"
+        session.output.notice(f"! the note is this name alone; for what is in the file: {line}")
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        # It is too long for a name, or no name at all.
+        return False
 
 
 def _content(text: str | None, file: Path | None) -> str:

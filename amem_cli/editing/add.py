@@ -14,7 +14,7 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, NoteWrite
 from amem_cli.language.dates import created_text, local_moment, new_id
-from amem_cli.markdown.links import normalise_tag
+from amem_cli.markdown.links import as_tag
 from amem_cli.notes.creation_date import date_in_header, date_in_text
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import file_name, name_key, title_of, with_suffix
@@ -26,10 +26,14 @@ ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class NewNote:
-    """What a person gives for a new note; an empty `id` makes a new one."""
+    """What a person gives for a new note; an empty `id` makes a new one.
+
+    `name` is its title if there is none, and the text has neither the property nor a heading.
+    """
 
     content: str
     title: str = ""
+    name: str = ""
     keywords: Sequence[str] = ()
     tags: Sequence[str] = ()
     context: str = ""
@@ -53,7 +57,9 @@ def add(ports: VaultPorts, new: NewNote) -> str:
     moment = local_moment(moment, now.tzinfo)
     fields = _fields(new, given)
     # Without a file there is no name that could be the title.
-    given_title = given.title if given.title != "note" else title_of(body_bytes(raw).decode())
+    given_title = given.title
+    if given_title == "note":
+        given_title = title_of(body_bytes(raw).decode(), otherwise=" ".join(new.name.split()))
     title = " ".join(new.title.split()) or given_title
     if new.id and (
         not new.id.isprintable()
@@ -108,7 +114,7 @@ def text_bytes(content: str) -> bytes:
 
 def checked_tag(text: str) -> str:
     """A tag as it is stored; `UsageError` if it cannot be one."""
-    tag = normalise_tag(text)
+    tag = as_tag(text)
     if tag is None:
         raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")
     return tag

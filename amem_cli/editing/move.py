@@ -394,18 +394,27 @@ class LinksAfterMove:
             return self._attachment(link, source, here)
         before = resolve(link.target, source, self._before)
         if before is None:
-            return None
+            return self._attachment(link, source, here)
         after, wanted = resolve(link.target, here, self._after), before
         if before == old:
             wanted = self._path
             # By an alias or a title that it keeps; the names still say the old path.
             if after == old and not self._is_old_name(link.target):
                 return None
-        if after == wanted:
+        # Other readers of markdown find a note by its place alone.
+        is_kept = not self._is_relative(link, source, before) or self._is_relative(
+            link, here, wanted
+        )
+        if after == wanted and is_kept:
             return None
         if link.style == "wikilink":
             return shortest_target(wanted, self._after)
         return destination(wanted, here, link.target)
+
+    def _is_relative(self, link: WikiLink, source: str, path: str) -> bool:
+        """Whether a link says where a file is, seen from the note at `source`."""
+        beside = posixpath.join(posixpath.dirname(source), link.target)
+        return link.style == "markdown" and posixpath.normpath(beside) == path
 
     def _is_old_name(self, target: str) -> bool:
         is_title = bool(self._title) and alias_key(target) == alias_key(self._note.title)

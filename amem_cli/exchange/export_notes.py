@@ -10,6 +10,7 @@ from pathlib import Path
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.editing.renames import redirected_properties
 from amem_cli.errors import HeaderRefused, Problem, SettingsError, UsageError
 from amem_cli.exchange.places import SourceNames
 from amem_cli.exchange.source import SourceFolder
@@ -162,7 +163,7 @@ class MarkdownExport:
             self.selection.report(path, "is larger than 2 MiB and is not exported")
             return
         note = parse_note(path, content.raw, self._ports.names)
-        raw = self._header_cut(note, content.raw)
+        raw = self._with_plain_header(note, content.raw)
         body = body_bytes(raw)
         header = raw[: len(raw) - len(body)]
         # The header goes out as it is, so what it names must be reported too.
@@ -189,16 +190,24 @@ class MarkdownExport:
         else:
             done.append(path)
 
-    def _header_cut(self, note: Note, raw: bytes) -> bytes:
-        """The note without entries of `links` that lead to notes left out."""
+    def _with_plain_header(self, note: Note, raw: bytes) -> bytes:
+        """The note with ordinary links in its properties, none of them to notes left out."""
+        names = self._ports.names
+
+        def plain(text: str) -> str:
+            return rewrite_links(text, lambda link, _: self._plain(link, note.path))
+
         kept = self.selection.links(note.links, note.path, only_private=False)
-        if len(kept) == len(note.links):
-            return raw
+        links = list(map(plain, kept))
         try:
-            return edit_header(raw, {self._ports.names.links: kept}, self._ports.names)
+            if links != [*note.links]:
+                raw = edit_header(raw, {names.links: links}, names)
+            return redirected_properties(raw, names, plain)
         except (HeaderRefused, ValueError):
-            self.selection.cut_links -= len(note.links) - len(kept)
-            self.selection.report(note.path, "has links in its header to notes that are left out")
+            if len(kept) < len(note.links):
+                self.selection.cut_links -= len(note.links) - len(kept)
+                message = "has links in its header to notes that are left out"
+                self.selection.report(note.path, message)
             return raw
 
     def _plain(self, link: WikiLink, source: str) -> str | None:

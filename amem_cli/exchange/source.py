@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amem_cli.errors import Problem, SettingsError
-from amem_cli.markdown.links import normalise_tag
+from amem_cli.markdown.links import as_tag
 from amem_cli.notes.creation_date import FirstCommit
 from amem_cli.system.files import NO_LINK, NO_WAIT, PLAIN, is_junction
 from amem_cli.vault.folder import VaultFolder, odd_name, shown_path
@@ -262,5 +262,5 @@ def _written_list(text: str) -> object:
 
 def valid_tags(texts: Iterable[str]) -> tuple[str, ...]:
     """The texts as tags that Obsidian can hold, each once, without those that cannot be tags."""
-    tags = map(normalise_tag, texts)
+    tags = map(as_tag, texts)
     return tuple(dict.fromkeys(tag for tag in tags if tag))

@@ -149,6 +149,11 @@ def page_name(path: str) -> str:
     return unquote(stem.replace("___", "/"))
 
 
+def is_journal(path: str) -> bool:
+    """Whether a file has the name that Logseq gives the journal of a day, `2026_03_02.md`."""
+    return "_" in path and _JOURNAL.match(path) is not None
+
+
 def note_path(path: str) -> str:
     """Where the note of a page lies: a namespace is a folder, a journal's day is `2026-03-02`."""
     journal = _JOURNAL.match(path)

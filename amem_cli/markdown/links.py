@@ -415,6 +415,13 @@ def normalise_tag(text: str) -> str | None:
     return tag if has_word and is_valid_tag(tag) else None
 
 
+def as_tag(text: str) -> str | None:
+    """A tag as a person wrote it, such as `-dash`; another text as `normalise_tag` makes it one."""
+    plain = unicodedata.normalize("NFC", text.strip().removeprefix("#"))
+    is_word = any(letter not in "-_/" for letter in plain)
+    return plain if is_word and is_valid_tag(plain) else normalise_tag(text)
+
+
 def is_valid_tag(text: str) -> bool:
     """Whether Obsidian takes the text, without a leading `#`, for one whole tag."""
     return (
@@ -435,11 +442,11 @@ def tag_key(tag: str) -> str:
 
 
 def merge_tags(existing: Iterable[str], added: Iterable[str]) -> list[str]:
-    """The existing tags as they are written, then those added that are new, normalised."""
+    """The existing tags as they are written, then those added that are new, by `as_tag`."""
     merged = list(existing)
     known = {tag_key(tag) for tag in merged}
     for text in added:
-        tag = normalise_tag(text)
+        tag = as_tag(text)
         if tag is not None and tag_key(tag) not in known:
             known.add(tag_key(tag))
             merged.append(tag)

@@ -263,8 +263,8 @@ def with_suffix(name: str, number: int) -> str:
     return (stem.strip(_EDGES) or UNTITLED) + suffix + _ENDING
 
 
-def title_of(content: str, limit: int = 60) -> str:
-    """A title for a text without one: its heading, else its first sentence or line.
+def title_of(content: str, limit: int = 60, *, otherwise: str = "") -> str:
+    """A title for a text without one: its heading, else `otherwise`, its first sentence or line.
 
     The heading is the one that opens the text, or the first of level 1. Without markup, at most
     `limit` characters, cut after a clause or else after a word that can end one; `Untitled` if the
@@ -273,8 +273,11 @@ def title_of(content: str, limit: int = 60) -> str:
     from amem_cli.markdown.plain_text import plain_text
 
     opening = content[:_OPENING]
+    heading = _heading(opening)
+    if otherwise and not _has_word(heading):
+        return otherwise
     prose = plain_text(_without_code_blocks(opening))
-    for text in (_heading(opening), prose, plain_text(opening)):
+    for text in (heading, prose, plain_text(opening)):
         line = next((line for line in text.split("\n") if _has_word(line)), "")
         begin = next((at for at, letter in enumerate(line) if letter.isalnum()), 0)
         end = _SENTENCE_END.search(line, begin)

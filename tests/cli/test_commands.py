@@ -301,3 +301,18 @@ def test_arguments_that_are_no_text_are_wrong_usage(amem: Program, vault: Path) 
     for line in (["show", "\udcff"], ["add", "t", "--title", "a\udcffb"]):
         answer = amem(*line)
         assert (answer.code, "not valid UTF-8" in answer.err) == (2, True)
+
+
+def test_a_file_is_titled_by_its_heading_and_its_bare_name_is_told(amem: Program) -> None:
+    assert amem("init", ".", "--adopt").code == 0
+    (amem.folder / "draft 1.txt").write_text("Intro.\n\n# Walrus tusks\n\nThey grow.\n")
+    (amem.folder / "draft 2.txt").write_text("They grow. For life.\n")
+    titled = amem("add", "--file", "draft 1.txt", "--no-wait")
+    assert "saved notes/Walrus tusks.md" in titled.out and titled.err == ""
+    assert "saved notes/draft 2.md" in amem("add", "--file", "draft 2.txt", "--no-wait").out
+    assert (
+        "saved notes/Mine.md"
+        in amem("add", "--file", "draft 1.txt", "--title", "Mine", "--no-wait").out
+    )
+    told = amem("add", "draft 2.txt", "--no-wait")
+    assert told.code == 0 and "amem add --file 'draft 2.txt'" in told.err

@@ -102,6 +102,7 @@ def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault:
     write_note(vault, "C.md", "---\nrating: 4.50\n---\n## One two\n[a](notes/A%20b.md) `[[C]]`\n")
     write_note(vault, "Secret.md", "---\nprivate: true\n---\nHidden.\n")
     write_note(vault, "D.md", "To [[Secret|it]] and [that](Secret.md#x).")
+    write_note(vault, "notes/E.md", "---\nup: '[[C]]' # mine\nseen: ['[[A b]]', plain]\n---\nE.\n")
     (vault / "pictures").mkdir()
     (vault / "pictures/p.png").write_bytes(b"picture")
     assert amem("link", "D", "C", "--relation", "supports", "--reason", "It says so.").code == 0
@@ -120,6 +121,9 @@ def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault:
         .read_text()
         .endswith("To it and that.\n\n## Related notes\n\n- [C](C.md) – supports: It says so.\n")
     )
+    assert 'links:\n  - "[C](C.md)"\n---' in (plain / "D.md").read_text()
+    head = (plain / "notes/E.md").read_text()
+    assert "[C](../C.md)" in head and "[A b](A%20b.md)" in head and "[[" not in head
     assert not (plain / "Secret.md").exists()
     assert done.json["broken_links"] == 1
 

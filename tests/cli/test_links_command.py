@@ -65,6 +65,19 @@ def test_without_a_terminal_it_lists_what_waits(amem: Program, root: Path) -> No
     }
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_may_list_them_too_and_only_the_strong_ones(amem: Program, root: Path) -> None:
+    code, shown = at_terminal(root, ["links", "--list", "--min-strength", "0.68"], [])
+    assert code == 0 and "Dough ⇢ Butter" in plain(shown) and KEYS not in plain(shown)
+    assert "Oven" not in plain(shown)
+    strong = amem("links", "--min-strength", "0.7", "--json").json
+    assert [each["path"] for each in strong["links"] + strong["suggested"]] == [
+        "Rye.md",
+        "Butter.md",
+    ]
+    assert amem("links", "--min-strength", "2").code == 2
+
+
 def test_options_keep_reject_and_change(amem: Program, root: Path) -> None:
     done = amem("links", "Dough", "--keep", "Butter", "--relation", "causes", "--reject", "Oven")
     assert done.code == 0, done.err

@@ -42,6 +42,27 @@ def test_links_of_every_kind_follow_and_an_undo_brings_all_back(amem: Program) -
     assert tree_hashes(vault) == before
 
 
+def test_relative_links_stay_valid_for_every_reader_of_markdown(amem: Program) -> None:
+    assert amem("init", ".", "--adopt").code == 0
+    for path in ("img/p.png", "src/run.py", "b/Beta.md", "Gamma.md"):
+        write_note(amem.folder, path, "x\n")
+    own = "![x](img/p.png) [b](b/Beta.md#h) [c](src/run.py) [g](Gamma.md) [by name](Beta) [[Beta]]"
+    write_note(amem.folder, "Alpha.md", f"{own} [r](/b/Beta.md) [n](Nowhere.md)\n")
+    write_note(amem.folder, "b/other.md", "[a](../Alpha.md) [a](Alpha.md) [[Alpha]]\n")
+    before = tree_hashes(amem.folder)
+    moved = amem("mv", "Alpha", "deep/er/", "--json").json
+    assert (amem.folder / "deep/er/Alpha.md").read_text() == (
+        "![x](../../img/p.png) [b](../../b/Beta.md#h) [c](../../src/run.py) [g](../../Gamma.md)"
+        " [by name](Beta) [[Beta]] [r](/b/Beta.md) [n](Nowhere.md)\n"
+    )
+    text = (amem.folder / "b/other.md").read_text()
+    assert text == "[a](../deep/er/Alpha.md) [a](Alpha.md) [[Alpha]]\n"
+    assert amem("index", "--check").code == 0
+    assert amem("undo", moved["event"]).code == 0
+    notes = {path: sha for path, sha in tree_hashes(amem.folder).items() if path in before}
+    assert notes == before
+
+
 def test_a_processed_note_whose_links_followed_is_still_processed(amem: Program) -> None:
     assert amem("init", ".", "--adopt").code == 0
     write_note(amem.folder, "a.md", "See [[Walrus]] on ice.\n")

@@ -81,6 +81,7 @@ def test_merging_keeps_the_existing_spelling() -> None:
         "New",
     ]
     assert merge_tags([], []) == []
+    assert merge_tags([], ["-dash", "a--b", "--", "#_x"]) == ["-dash", "a--b", "_x"]
 
 
 @given(st.lists(texts, max_size=6), st.lists(texts, max_size=6))
