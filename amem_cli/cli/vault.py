@@ -208,8 +208,9 @@ def doctor(
     Without --fix nothing is written. --fix only does what cannot lose anything: it updates the
     index, removes leftovers of interrupted writes, adds lines that git needs, gives a copied note
     its own id if the journal shows which is the copy, rewrites amem's links to notes that were
-    renamed, and removes amem's links to notes that are gone. Your own links stay as they are.
-    Notices do not make a vault unhealthy; if problems remain, the exit code is 1.
+    renamed, and removes amem's links to notes that are gone. Your own links stay as they are; on a
+    terminal it asks whether those to renamed notes shall follow them. Notices do not make a vault
+    unhealthy; if problems remain, the exit code is 1.
 
     Examples:
 
@@ -217,13 +218,20 @@ def doctor(
         amem doctor --fix
         amem doctor --json
     """
+    from amem_cli.cli.files import agreed, can_ask
     from amem_cli.doctor.checkup import check_up
     from amem_cli.terminal.stats import findings_document, show_findings
 
     session = session_of(context)
+
     # Not session.workspace(), which updates the index: without --fix, nothing is written.
+    def agree(count: int) -> bool:
+        links = "link of yours leads" if count == 1 else "links of yours lead"
+        question = f"{count:,} {links} to renamed notes: write the new names?"
+        return can_ask(session.output) and agreed(session.output, question)
+
     with session.output.progress("checking") as progress:
-        findings = check_up(session.root, os.environ, fix=fix, progress=progress)
+        findings = check_up(session.root, os.environ, fix=fix, agree=agree, progress=progress)
     document = findings_document(findings)
     session.output.result(
         document,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,13 +30,18 @@ def check_up(
     environment: Mapping[str, str],
     *,
     fix: bool = False,
+    agree: Callable[[int], bool] = lambda count: False,
     progress: Progress | None = None,
 ) -> list[Finding]:
-    """Check a vault, however broken, and repair what is safe to repair if asked."""
+    """Check a vault, however broken, and repair what is safe to repair if asked.
+
+    Args:
+        agree: asks a person whether so many links of their own shall follow renamed notes.
+    """
     checkup = _Checkup(root, environment)
     try:
         findings = examine(checkup.checks(), progress=progress)
-        return apply_fixes(findings) if fix else findings
+        return apply_fixes(findings, agree) if fix else findings
     finally:
         checkup.end()
 

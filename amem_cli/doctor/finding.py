@@ -25,6 +25,7 @@ class Finding:
         line: 1-based line, 0 if it concerns the whole file.
         severity: a `notice` is worth knowing, but leaves the vault healthy.
         fix: repairs it and returns one line about what it did; None if that is not safe.
+        asks: the fix changes what a person wrote, and is made only if they agree.
         check: name of the check; if empty, the name under which `examine` ran it.
     """
 
@@ -34,6 +35,7 @@ class Finding:
     line: int = 0
     severity: Literal["problem", "notice"] = "problem"
     fix: Fix | None = None
+    asks: bool = False
     fixed: bool = False
     check: str = ""
 
@@ -62,9 +64,18 @@ def examine(
     return findings
 
 
-def apply_fixes(findings: Sequence[Finding]) -> list[Finding]:
-    """Run every fix in order; the hint then says what was done, or why it failed."""
-    return [_fixed(finding, finding.fix) if finding.fix else finding for finding in findings]
+def apply_fixes(findings: Sequence[Finding], agree: Callable[[int], bool]) -> list[Finding]:
+    """Run every fix in order; the hint then says what was done, or why it failed.
+
+    Args:
+        agree: given how many fixes change what a person wrote, whether they want them.
+    """
+    asking = sum(finding.asks and finding.fix is not None for finding in findings)
+    is_agreed = asking > 0 and agree(asking)
+    return [
+        _fixed(each, each.fix) if each.fix and (is_agreed or not each.asks) else each
+        for each in findings
+    ]
 
 
 def is_healthy(findings: Sequence[Finding]) -> bool:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from amem_cli.editing.renames import update_renamed_links
+from amem_cli.editing.move import processed
+from amem_cli.editing.renames import redirected_properties, update_renamed_links
 from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
-from amem_cli.journal.events import Change
+from amem_cli.journal.events import FOLLOWS, Change
 from amem_cli.journal.provenance import provenance
 from amem_cli.language.dates import new_id, parse_moment
-from amem_cli.markdown.links import parse_link
+from amem_cli.markdown.links import WikiLink, destination, parse_link, redirected
 from amem_cli.memory.plan import target_of
 from amem_cli.notes.front_matter import find_fences, read_header
-from amem_cli.notes.names import resolve
-from amem_cli.notes.note import PropertyNames, parse_note
+from amem_cli.notes.front_matter_edit import edit_header
+from amem_cli.notes.names import resolve, shortest_target
+from amem_cli.notes.note import PropertyNames, body_bytes, parse_note
 
 # Opens the vault for a repair, with its index up to date.
 OpenPorts = Callable[[], VaultPorts]
@@ -73,6 +75,45 @@ def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
     if text in links or not new:
         raise SettingsError("the link cannot be rewritten", hint="Correct it by hand.")
     return f"Rewrote {text} as {new} in the links of {path}."
+
+
+def follow_by_hand(open_ports: OpenPorts, path: str, target: str, now: str) -> str:
+    """Have a person's links to a note's former name follow it, which is at `now`."""
+    ports = open_ports()
+    with ports.changes.locked():
+        if resolve(target, path, ports.index.names) is not None:
+            raise SettingsError("the name is that of a note again", hint=_AGAIN)
+        draft = NoteDraft(ports, ports.vault.read(path))
+        written = shortest_target(now, ports.index.names)
+
+        def followed(text: str) -> str:
+            return redirected(text, lambda link: _target_after(link, target, path, now, written))
+
+        before, raw = [*draft.note.links], draft.raw
+        links = list(dict.fromkeys(map(followed, before)))
+        if links != before:
+            raw = edit_header(raw, {ports.names.links: links}, ports.names)
+        raw = redirected_properties(raw, ports.names, followed)
+        body = body_bytes(raw)
+        text = followed(body.decode("utf-8", "surrogateescape"))
+        raw = raw[: len(raw) - len(body)] + text.encode("utf-8", "surrogateescape")
+        if raw == draft.raw:
+            raise SettingsError("the link is not there any more", hint=_AGAIN)
+        event = new_event(
+            ports, "edit", by="person", trigger=now, reason=f"{FOLLOWS}a note to the new name"
+        )
+        draft.restore(raw, event, (Change("links", before, links),) if links != before else ())
+        known = tuple(filter(None, (processed(ports, draft),)))
+        events = [replace(each, known=known) for each in draft.events]
+        ports.changes.apply(draft.write(), events)
+        refresh(ports, [path])
+    return f"Your links [[{target}]] in {path} lead to {now}; `amem undo` takes it back."
+
+
+def _target_after(link: WikiLink, target: str, path: str, now: str, written: str) -> str | None:
+    if link.target != target:
+        return None
+    return written if link.style == "wikilink" else destination(now, path, target)
 
 
 def remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:

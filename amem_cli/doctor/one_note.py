@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from amem_cli.doctor.finding import Finding, from_problem
-from amem_cli.doctor.note_fixes import OpenPorts, follow_rename, give_new_id, remove_link
+from amem_cli.doctor.note_fixes import (
+    OpenPorts,
+    follow_by_hand,
+    follow_rename,
+    give_new_id,
+    remove_link,
+)
 from amem_cli.errors import HeaderRefused, UnsafePath
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
@@ -191,9 +197,10 @@ class NoteChecks:
             if record is not None:
                 return self._to_rewrite(path, message, record, now, place)
             target = shortest_target(now, self._ports.index.names)
-            hint = f"The link is yours: write [[{target}]]."
+            hint = f"The link is yours: write [[{target}]], or let `amem doctor --fix` ask you."
             replacements = (Replacement(*place, target),)
-            finding = Finding(path, message, hint, check="links")
+            fix = partial(follow_by_hand, self._open_ports, path, link.target, now)
+            finding = Finding(path, message, hint, fix=fix, asks=True, check="links")
             return PlacedFinding(finding, *place, replacements=replacements)
         if record is None:
             message = f"the link [[{link.target}]] leads to no note"
@@ -210,7 +217,7 @@ class NoteChecks:
     ) -> PlacedFinding:
         # With one id on two notes, nobody can tell which of them the link means.
         same = with_key(self._ports.index.notes.find(record.target), record.target)
-        fix = partial(follow_rename, self._open_ports, path, record.text, now)
+        fix = partial(follow_by_hand, follow_rename, self._open_ports, path, record.text, now)
         hint = "amem's link can be rewritten: amem doctor --fix"
         finding = Finding(path, message, hint, fix=fix if len(same) < 2 else None, check="links")
         return PlacedFinding(finding, *place)

@@ -119,7 +119,7 @@ def _fixes(editor: Editor, document: Document, start: int, end: int) -> Iterator
                 diagnostics=shown,
                 edit=lsp.WorkspaceEdit(document_changes=[document_edit(document, [edit])]),
             )
-        if found.finding.fix is not None:
+        if found.finding.fix is not None and not found.finding.asks:
             title = f"Fix: {found.finding.message}"
             action = _action(title, FIX_KIND, FIX, [document.uri, found.finding.message])
             action.diagnostics = shown

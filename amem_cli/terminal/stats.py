@@ -97,7 +97,7 @@ def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
         "findings": [
             {
                 **{name: getattr(finding, name) for name in _FINDING},
-                "fixable": finding.fix is not None,
+                "fixable": finding.fix is not None and not finding.asks,
             }
             for finding in findings
         ],
@@ -143,6 +143,6 @@ def _summary(findings: Sequence[Finding], *, fixing: bool) -> str:
         left = len(problems) - fixed
         rest = f"{left} left for you" if left else "nothing left to do"
         return f"{total}{beside}: {fixed} fixed, {rest}"
-    fixable = sum(finding.fix is not None for finding in problems)
+    fixable = sum(finding.fix is not None and not finding.asks for finding in problems)
     advice = f"`amem doctor --fix` can fix {fixable}" if fixable else "none that --fix can fix"
     return f"{total}{beside}; {advice}"

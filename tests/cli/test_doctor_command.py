@@ -13,6 +13,7 @@ import pytest
 
 from tests.checkups import whole_tree
 from tests.conftest import Program
+from tests.terminal import at_terminal, plain
 from tests.vaults import tree_hashes, write_note
 
 
@@ -122,7 +123,8 @@ def test_what_cannot_be_read_is_told_and_nothing_is_made_anew_for_it(
     (place,) = vault.glob(closed)
     mode = place.stat().st_mode
     place.chmod(0)
-    program = [sys.executable, "-m", "amem_cli", "doctor", "--fix", "--json"]
+    # On a slow machine it would say how far it is.
+    program = [sys.executable, "-m", "amem_cli", "--quiet", "doctor", "--fix", "--json"]
     try:
         # Permissions hold for nobody who has root's rights.
         done = subprocess.run(
@@ -183,6 +185,35 @@ def test_a_thoroughly_broken_vault_gives_findings_and_no_error(amem: Program, va
     assert mended["leftovers"] is False
     assert tree_hashes(vault) == notes
     assert not any(each["fixable"] for each in amem("doctor", "--json").json["findings"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_persons_links_to_a_note_that_another_program_renamed_follow_if_asked(
+    amem: Program, vault: Path
+) -> None:
+    header = '---\nid: "7"\nup: "[[Walrus]]"\nlinks:\n  - "[[Walrus]]"\n---\n'
+    own = write_note(
+        vault, "notes/own.md", f"{header}See [[Walrus#Food|it]], [w](Walrus.md), [[x]].\n"
+    )
+    write_note(vault, "notes/Walrus.md", '---\nid: "8"\n---\nTusks.\n')
+    assert amem("index").code == 0
+    before = own.read_bytes()
+    (vault / "notes/Walrus.md").rename(vault / "notes/Sea cow.md")
+    assert amem("index").code == 0
+    told = amem("doctor", "--fix", "--json")
+    assert told.code == 1 and own.read_bytes() == before
+    (found, *_) = [each for each in told.json["findings"] if each["path"] == "notes/own.md"]
+    assert "is now notes/Sea cow.md" in found["message"] and not found["fixable"]
+    shown = at_terminal(vault, ["doctor", "--fix"], [("[y/N]", "n")])[1]
+    assert "lead to renamed notes" in plain(shown) and own.read_bytes() == before
+    code, shown = at_terminal(vault, ["doctor", "--fix"], [("[y/N]", "y\r")])
+    text = own.read_text()
+    assert text == (
+        header.replace("Walrus", "Sea cow") + "See [[Sea cow#Food|it]], [w](Sea%20cow.md), [[x]].\n"
+    )
+    assert code == 0, plain(shown)
+    assert amem("undo", "--yes").code == 0
+    assert own.read_bytes() == before
 
 
 def test_a_folder_that_is_no_vault_is_an_error(amem: Program) -> None:
