@@ -18,7 +18,7 @@ from amem_cli.markdown.links import WikiLink, destination, parse_link, redirecte
 from amem_cli.memory.plan import target_of
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.names import resolve, shortest_target
+from amem_cli.notes.names import NameTable, resolve, shortest_target
 from amem_cli.notes.note import PropertyNames, body_bytes, parse_note
 
 # Opens the vault for a repair, with its index up to date.
@@ -77,17 +77,23 @@ def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
     return f"Rewrote {text} as {new} in the links of {path}."
 
 
-def follow_by_hand(open_ports: OpenPorts, path: str, target: str, now: str) -> str:
-    """Have a person's links to a note's former name follow it, which is at `now`."""
+def follow_by_hand(open_ports: OpenPorts, path: str, former: str, now: str) -> str:
+    """Have a person's links to a note that was at `former` follow it, which is at `now`."""
     ports = open_ports()
     with ports.changes.locked():
-        if resolve(target, path, ports.index.names) is not None:
-            raise SettingsError("the name is that of a note again", hint=_AGAIN)
         draft = NoteDraft(ports, ports.vault.read(path))
-        written = shortest_target(now, ports.index.names)
+        names = ports.index.names
+        moved = NameTable((each, (), "") for each in ports.index.files.moves())
+        target = shortest_target(now, names)
+
+        def target_after(link: WikiLink) -> str | None:
+            is_left = resolve(link.target, path, names) is None
+            if not is_left or resolve(link.target, path, moved) != former:
+                return None
+            return target if link.style == "wikilink" else destination(now, path, link.target)
 
         def followed(text: str) -> str:
-            return redirected(text, lambda link: _target_after(link, target, path, now, written))
+            return redirected(text, target_after)
 
         before, raw = [*draft.note.links], draft.raw
         links = list(dict.fromkeys(map(followed, before)))
@@ -97,8 +103,10 @@ def follow_by_hand(open_ports: OpenPorts, path: str, target: str, now: str) -> s
         body = body_bytes(raw)
         text = followed(body.decode("utf-8", "surrogateescape"))
         raw = raw[: len(raw) - len(body)] + text.encode("utf-8", "surrogateescape")
+        done = f"Your links in {path} lead to {now}; `amem undo` takes it back."
+        # What another finding's fix has rewritten already is as it should be.
         if raw == draft.raw:
-            raise SettingsError("the link is not there any more", hint=_AGAIN)
+            return done
         event = new_event(
             ports, "edit", by="person", trigger=now, reason=f"{FOLLOWS}a note to the new name"
         )
@@ -107,13 +115,7 @@ def follow_by_hand(open_ports: OpenPorts, path: str, target: str, now: str) -> s
         events = [replace(each, known=known) for each in draft.events]
         ports.changes.apply(draft.write(), events)
         refresh(ports, [path])
-    return f"Your links [[{target}]] in {path} lead to {now}; `amem undo` takes it back."
-
-
-def _target_after(link: WikiLink, target: str, path: str, now: str, written: str) -> str | None:
-    if link.target != target:
-        return None
-    return written if link.style == "wikilink" else destination(now, path, target)
+    return done
 
 
 def remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:

@@ -199,7 +199,7 @@ class NoteChecks:
             target = shortest_target(now, self._ports.index.names)
             hint = f"The link is yours: write [[{target}]], or let `amem doctor --fix` ask you."
             replacements = (Replacement(*place, target),)
-            fix = partial(follow_by_hand, self._open_ports, path, link.target, now)
+            fix = partial(follow_by_hand, self._open_ports, path, former or "", now)
             finding = Finding(path, message, hint, fix=fix, asks=True, check="links")
             return PlacedFinding(finding, *place, replacements=replacements)
         if record is None:

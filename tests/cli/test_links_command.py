@@ -67,7 +67,9 @@ def test_without_a_terminal_it_lists_what_waits(amem: Program, root: Path) -> No
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_terminal_may_list_them_too_and_only_the_strong_ones(amem: Program, root: Path) -> None:
-    code, shown = at_terminal(root, ["links", "--list", "--min-strength", "0.68"], [])
+    code, shown = at_terminal(
+        root, ["links", "--list", "--min-strength", "0.68"], [], FORCE_HYPERLINK="0"
+    )
     assert code == 0 and "Dough ⇢ Butter" in plain(shown) and KEYS not in plain(shown)
     assert "Oven" not in plain(shown)
     strong = amem("links", "--min-strength", "0.7", "--json").json
