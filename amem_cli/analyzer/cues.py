@@ -7,7 +7,7 @@ denial or a condition. It counts for the note that the sentence points at.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice, takewhile
@@ -26,18 +26,20 @@ from amem_cli.analyzer.cue_patterns import (
     towards_cue,
 )
 from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences
+from amem_cli.analyzer.revisions import (
+    Revision,
+    possible_revisions,
+    revision_probability,
+    signed_sentences,
+)
 from amem_cli.analyzer.spoken_titles import SpokenTitle
 from amem_cli.language.dates import DaysNamed, days_named, moment_in
 from amem_cli.language.lexicon import phrases
 from amem_cli.language.words import (
     TOKEN,
-    cjk_bigrams,
     fold,
     is_stopword,
-    is_unspaced,
     stem,
-    subject_stems,
-    words,
 )
 
 if TYPE_CHECKING:
@@ -68,15 +70,11 @@ _TITLE_MARKS = "《〈「『"
 _QUOTATION_MARKS = '"“”„«»「」'
 # A longer time than a day means one of so many nearest notes.
 _NEAREST_OF_A_TIME = 3
-# Of the nearest note alone a cue is right in every second case, so a person decides; the other cues
-# are right far more seldom.
 _OF_SUBJECTS: frozenset[Kind] = frozenset({"replaced", "refuted"})
-_LEAST_STRENGTH_OF_SUBJECT = 0.5
-_WORDS_OF_A_THING = 5
-_SMALL_NUMBER = re.compile(r"\d{1,2}")
-# A word is rare in so many notes, and in more if the vault is large.
-_NOTES_OF_A_RARE_WORD = 4.0
-_RARE_SHARE = 0.05
+# Of those proposed, two in three are right (docs/memory.md).
+_LEAST_PROBABILITY = 0.5
+_MOST_PROPOSED = 2
+_LONGEST_QUOTED = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,28 +157,34 @@ def statements(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
     """
     moment = moment_in(note.created)
-    read = (
-        _Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES))) for own in own_sentences(note)
-    )
+    sentences = list(own_sentences(note))
+    read = (_Sentence(own, tuple(islice(_cues(own.folded), _MOST_CUES))) for own in sentences)
     # Few notes have any, and to look for the titles in them takes long.
     with_cues = [sentence for sentence in read if sentence.cues]
-    if not with_cues:
-        return []
-    titles = [SpokenTitle.of(each.title) for each in candidates]
-    leads = _leads(candidates)
+    titles = [SpokenTitle.of(each.title) for each in candidates] if with_cues else []
+    leads = _leads(candidates) if with_cues else {}
     found: list[Statement] = []
-    unplaced: list[tuple[_Sentence, Cue]] = []
+    placed: set[OwnSentence] = set()
     for sentence in with_cues:
-        own = sentence.own
         pointed = list(_named(sentence, titles, leads)) or _named_in_part(sentence, titles)
         if moment is not None and not any(each.sure for each in pointed):
             pointed = _by_time(sentence, candidates, moment.date()) or pointed
         found += pointed
-        if not (pointed or own.links):
-            unplaced += [(sentence, cue) for cue in sentence.cues if cue.kind in _OF_SUBJECTS]
-    by_subject = _by_subject(unplaced, candidates, strengths, document_frequency, total)
+        if pointed:
+            placed.add(sentence.own)
+    unplaced = (own for own in sentences if not own.links and own not in placed)
+    possible = possible_revisions(
+        note,
+        sentences,
+        signed_sentences(unplaced),
+        candidates,
+        strengths,
+        document_frequency=document_frequency,
+        total=total,
+    )
+    found += _proposed(possible, note.title)
     first: dict[int, Statement] = {}
-    for each in sorted([*found, *filter(None, [by_subject])], key=_order):
+    for each in sorted(found, key=_order):
         first.setdefault(each.older, each)
     return list(first.values())
 
@@ -443,42 +447,30 @@ def _times(folded: str, today: date) -> list[DaysNamed]:
     ]
 
 
-def _telling_words(text: str) -> Iterator[str]:
-    """Folded words of three letters or more that carry a subject; pairs of unspaced characters."""
-    for word in words(text):
-        if is_unspaced(word):
-            yield from cjk_bigrams(word)
-        elif len(word) > 2 and not is_stopword(word):
-            yield word
-
-
-def _by_subject(
-    unplaced: Sequence[tuple[_Sentence, Cue]],
-    candidates: Sequence[LinkCandidate],
-    strengths: Sequence[float],
-    document_frequency: Callable[[str], int],
-    total: int,
-) -> Statement | None:
-    """What cues that point at nothing say of the nearest note, if it is near enough: the two are
-    each other's nearest, or the sentence shares a rare word with it."""
-    nearest = next((at for at, older in enumerate(candidates) if older.rank == 0), None)
-    if nearest is None or strengths[nearest] < _LEAST_STRENGTH_OF_SUBJECT:
-        return None
-    older, usual = candidates[nearest], max(_NOTES_OF_A_RARE_WORD, _RARE_SHARE * total)
-    theirs = subject_stems(f"{older.title}\n{older.text}")
-    choices = []
-    for sentence, cue in unplaced:
-        # What is replaced must be something that the older note speaks of.
-        thing = TOKEN.findall(_CLAUSE.split(sentence.folded[cue.end :])[0])[:_WORDS_OF_A_THING]
-        if cue.acts and not any(
-            one in theirs and not _SMALL_NUMBER.fullmatch(one)
-            for one in subject_stems(" ".join(thing))
-        ):
-            continue
-        shares = any(
-            stem(word) in theirs and document_frequency(word) <= usual
-            for word in _telling_words(sentence.own.text)
-        )
-        if shares or older.reverse_rank == 0:
-            choices.append((not shares, sentence.says(nearest, cue, "subject", sure=False)))
-    return min(choices, key=lambda each: (each[0], _order(each[1])))[1] if choices else None
+def _proposed(possible: Iterable[Revision], title: str) -> Iterator[Statement]:
+    """What a note likely says of older ones that it does not name, the likeliest first."""
+    likely = [
+        (-revision_probability(each.features), each.older, each)
+        for each in possible
+        if revision_probability(each.features) >= _LEAST_PROBABILITY
+    ]
+    for _, older, revision in sorted(likely, key=lambda each: each[:2])[:_MOST_PROPOSED]:
+        best, *further = revision.sentences
+        tables = {sign.table for sign in best.signs}
+        kind: Kind = "replaced"
+        if "refuted" in tables:
+            kind = "refuted"
+        elif tables == {"settled"}:
+            kind = "settled"
+        text = best.own.text
+        # "From now on I feed syrup. 12 kg of it replace 9 kg of sugar."
+        for each in further:
+            for both, is_next in (
+                (f"{each.own.text} {text}", each.own.following == best.own.text),
+                (f"{text} {each.own.text}", best.own.following == each.own.text),
+            ):
+                if is_next and each.own.text != title and len(both) <= _LONGEST_QUOTED:
+                    text = both
+        sign = best.signs[0]
+        quoted = (best.own.folded[sign.start : sign.end].strip(), text, best.own.folded)
+        yield Statement(older, kind, "subject", *quoted, best.own.following, acts=True, sure=False)

@@ -20,6 +20,7 @@ from amem_cli.analyzer.link_evidence import (
     SharedTerm,
     gather_evidence,
 )
+from amem_cli.analyzer.revisions import values_in
 from amem_cli.journal.link_decisions import Evolution
 from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.detect import detect_language
@@ -70,7 +71,8 @@ def statement_reason(note: Note, title: str, said: Statement) -> str:
     """One sentence, in the note's language, that says what the note says of an older one, and by
     which words."""
     phrases = phrases_in(detect_language(note.body))
-    phrase = phrases["settles" if said.relation == "related" else said.relation]
+    purpose = "revises" if said.pointer == "subject" else said.relation
+    phrase = phrases["settles" if said.relation == "related" else purpose]
     sentence = phrase.format(_quotable(title))
     return f"{sentence[:-1]} (“{_quotable(said.words)}”){sentence[-1]}" if said.words else sentence
 
@@ -331,6 +333,9 @@ def _news(older: LinkCandidate, said: Statement, room: int) -> str:
     new = [_new_words(text, known) for text in (said.sentence, said.behind, said.following)]
     in_sentence, behind_cue, following = new
     is_told = len(in_sentence) >= _TELLING_WORDS and said.sentence[-1] not in ":?"
+    # "Nitrate 0.16, up from 0.14."
+    if said.pointer == "subject":
+        is_told |= not values_in(fold(said.sentence)) <= values_in(fold(older.text))
     # "The date I wrote in June is wrong." only announces what comes.
     if is_told and (said.acts or behind_cue):
         return said.sentence

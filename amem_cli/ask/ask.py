@@ -64,7 +64,7 @@ class Citation:
 
     `quote` has no markup and begins in `line` of the file (1-based, 0 if unknown); `via` is the key
     of the hit whose link brought the note in; `superseded_by` and `contradicted_by` are notes by
-    which it no longer holds, the newest first.
+    which it no longer holds, the newest first; `is_former` if one of these is cited, too.
     """
 
     id: str | None
@@ -76,6 +76,17 @@ class Citation:
     via: str | None
     superseded_by: tuple[NoteSummary, ...] = ()
     contradicted_by: tuple[NoteSummary, ...] = ()
+    is_former: bool = False
+
+    @property
+    def newer(self) -> tuple[NoteSummary, ...]:
+        """The notes by which it no longer holds."""
+        return self.superseded_by + self.contradicted_by
+
+    @property
+    def quoted(self) -> str:
+        """The quotation for a reader."""
+        return f"{'before: ' * self.is_former}“{self.quote}”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +240,8 @@ def _answer_of_model(
         best = max(sentences, key=lambda each: each.coverage, default=None)
         quote = quotation(best, sentences) if best is not None else ""
         citations.append(_citation(ports, source, quote))
-    return Answer(question, checked.text, held=True, how="model", citations=tuple(citations))
+    cited = _told_apart(citations)
+    return Answer(question, checked.text, held=True, how="model", citations=cited)
 
 
 def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder | None) -> Answer:
@@ -252,12 +264,21 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     if not best or not near.is_near:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
     by_label = {source.label: source for source in found.notes}
-    citations = tuple(
+    citations = _told_apart(
         _citation(ports, by_label[each.label], quotation(each, sentences)) for each in best
     )
-    quoted = " ".join(f"“{each.quote}” [{at}{_mark(each)}]" for at, each in enumerate(citations, 1))
+    quoted = " ".join(f"{each.quoted} [{at}{_mark(each)}]" for at, each in enumerate(citations, 1))
     text = f"{NEAREST} {quoted}"
     return Answer(question, text, held=True, how="extract", citations=citations, near=near)
+
+
+def _told_apart(citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    """The citations, each with whether one that revises it is cited too."""
+    cited = list(citations)
+    paths = {each.path for each in cited}
+    return tuple(
+        replace(each, is_former=any(note.path in paths for note in each.newer)) for each in cited
+    )
 
 
 def _mark(citation: Citation) -> str:

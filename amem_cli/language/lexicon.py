@@ -17,7 +17,9 @@ from amem_cli import data
 
 _FOLDER = "languages"
 # Tables of phrases; what else a file has is words, numbers and sentences.
-_PHRASES = ("replaced", "refuted", "confirmed", "settled", "doubts", "references", "dates")
+_PHRASES = (
+    "replaced", "refuted", "confirmed", "settled", "changed", "doubts", "references", "dates"
+)  # fmt: skip
 _NAMES = ("months", "weekdays")
 # What a template of a date holds in braces.
 PLACE = re.compile(r"\{([a-z_]+)\}")

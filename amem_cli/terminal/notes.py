@@ -291,4 +291,4 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print((f"\n[{number}] ", "green"), title, path, (linked, "cyan"))
         show_supersession(console, citation.superseded_by, citation.contradicted_by, indent="    ")
         if citation.quote:
-            console.print(f"    “{citation.quote}”")
+            console.print(f"    {citation.quoted}")

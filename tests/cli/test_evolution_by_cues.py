@@ -22,6 +22,92 @@ def told(amem: Program, title: str, day: str, text: str, *more: str) -> Answer:
     return done
 
 
+# The older note, the newer, and what a proposal quotes of it.
+REVISED = [
+    (
+        "Nitrate",
+        "Nitrate of the well by the strip: 0.14 mg/l.",
+        "The well again",
+        "Strip again: nitrate of the well 0.16, up from 0.14.",
+        "0.16, up from 0.14",
+    ),
+    (
+        "Clinic",
+        "The clinic's invoices are due after 30 days. Reminder after that, friendly.",
+        "Terms of the clinic",
+        "The clinic's invoices are due after 14 days now, not 30. The bank wanted it.",
+        "due after 14 days now, not 30",
+    ),
+    (
+        "Country loaf",
+        "Salt for the country loaf: 28 g a kilo of flour, from the yellow book.",
+        "Bread",
+        "I had copied it wrong from the yellow book: the country loaf gets 12 g of salt, not 28.",
+        "12 g of salt, not 28",
+    ),
+    (
+        "Copying the accounts",
+        "On Sundays I copy the accounts to the blue disk, it takes ten minutes.",
+        "A box in the cupboard",
+        "A little box copies the accounts every night. The Sunday copying is history.",
+        "The Sunday copying is history",
+    ),
+    (
+        "Committee of the choir",
+        "The committee of the choir meets for Friday lunch at the Anchor.",
+        "Sunday again",
+        "The choir's committee is back to Sunday; Friday lunch at the Anchor never worked.",
+        "back to Sunday; Friday lunch",
+    ),
+    (
+        "Winterfutter",
+        "Fürs Winterfutter der Bienen rühre ich Zuckerwasser 3:2 an, etwa 9 kg je Volk.",
+        "Futter",
+        "Ab diesem Herbst gibt es fertigen Sirup als Winterfutter, nicht mehr Zuckerwasser.",
+        "fertigen Sirup als Winterfutter",
+    ),
+    (
+        "Chorprobe",
+        "Die Chorprobe ist immer am Dienstag um 19 Uhr im Gemeindesaal.",
+        "Neue Zeit",
+        "Die Chorprobe ist jetzt am Donnerstag, nicht mehr am Dienstag.",
+        "jetzt am Donnerstag, nicht mehr am Dienstag",
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "old", "later", "new", "quoted"), REVISED)
+def test_a_revision_in_natural_words_is_proposed_and_quotes_what_holds_now(
+    amem: Program, title: str, old: str, later: str, new: str, quoted: str
+) -> None:
+    assert amem("init", ".").code == 0
+    told(amem, title, "2026-03-04", old)
+    told(amem, later, "2026-06-20", new)
+    [waiting] = amem("review", "--json").json["waiting"]
+    assert waiting["path"] == f"notes/{title}.md"
+    assert quoted in waiting["after"]
+    assert amem("review", "--accept-all").code == 0
+    shown = amem("show", title, "--json").json
+    assert [each["title"] for each in shown["superseded_by"] + shown["contradicted_by"]] == [later]
+
+
+UNCHANGED = [
+    ("The clinic's invoices are due after 30 days.", "Two invoices of the clinic sent today."),
+    ("Nitrate of the well: 0.14 mg/l.", "I do not like the pump of the well, it is not quiet."),
+    ("Friday lunch at the Anchor.", "If the Anchor is closed, we go back to the Crown?"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), UNCHANGED)
+def test_a_note_that_says_nothing_of_what_the_older_one_holds_proposes_nothing(
+    amem: Program, old: str, new: str
+) -> None:
+    assert amem("init", ".").code == 0
+    told(amem, "Earlier", "2026-03-04", old)
+    told(amem, "Later", "2026-06-20", new)
+    assert amem("review", "--json").json["waiting"] == []
+
+
 @pytest.fixture
 def vault(amem: Program) -> Program:
     assert amem("init", ".").code == 0

@@ -106,7 +106,9 @@ def test_an_answer_quotes_what_holds_now_first(read_only: Program, road: str) ->
     cited = [each["title"] for each in answer["sources"]]
     assert old not in cited or cited.index(new) < cited.index(old)
     if old in cited:
+        assert f"before: “{PAIRS[road][0][2][:20]}" in answer["answer"]
         assert f"by “{new}” since {day}" in answer["answer"]
+        assert f"before: “{PAIRS[road][0][2][:20]}" in read_only("ask", question).out
 
 
 @pytest.mark.parametrize("road", PAIRS)

@@ -16,6 +16,7 @@ FILES = data.names("languages")
 CUES = ("acts", "states", "alone", "joined")
 LISTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("replaced", "refuted", "confirmed", "settled"), CUES),
+    "changed": ("acts", "states", "alone", "concluding"),
     "doubts": ("denials", "denials_behind", "suppositions", "question_ends"),
     "references": (
         "determiners", "fillers", "narrowing", "documents", "parts", "part_numbers", "quoting",
@@ -35,7 +36,7 @@ TEXTS = {
     },
     "links": {
         "both_speak", "mentions", "tagged", "close", "supersedes", "contradicts", "supports",
-        "settles", "comma", "conjunction", "superseded_since", "now_supersedes", "now_contradicts",
+        "settles", "revises", "comma", "conjunction", "superseded_since", "now_supersedes", "now_contradicts",
         "now_supports", "now_related",
     },
 }  # fmt: skip
