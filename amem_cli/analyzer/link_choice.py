@@ -348,7 +348,8 @@ def _news(older: LinkCandidate, said: Statement, room: int) -> str:
     ):
         both = f"{said.sentence} {said.following}"
         return both if in_sentence and len(both) <= room else said.following
-    return said.sentence if is_told else ""
+    # A person who is to decide wants to see the words.
+    return said.sentence if is_told or said.pointer == "subject" else ""
 
 
 def _new_words(text: str, known: frozenset[str]) -> set[str]:

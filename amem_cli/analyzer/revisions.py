@@ -11,14 +11,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.cue_patterns import any_phrase
 from amem_cli.analyzer.link_evidence import note_terms, rarity
 from amem_cli.analyzer.own_words import OwnSentence
-from amem_cli.language.dates import days_named, moment_in
+from amem_cli.language.dates import DaysNamed, days_named, moment_in
 from amem_cli.language.lexicon import phrases
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word, stem
 
@@ -47,15 +47,15 @@ _WEIGHTS: Mapping[str, float] = {
     "strength": 0.27,
     "lead": 0.20,
     "mutual": 0.79,
-    "days": 0.21,
+    "days": 0.20,
     "shared": 0.55,
     "named": 0.12,
     "named_by_cue": 0.15,
-    "time": 1.51,
-    "exchanged": 0.0,
-    "number": 0.51,
+    "time": 1.52,
+    "exchanged": 0.22,
+    "number": 0.49,
     "concludes": 0.49,
-    "share": 2.94,
+    "share": 2.89,
 }
 
 
@@ -166,6 +166,12 @@ def values_in(folded: str) -> frozenset[str]:
     return frozenset((*numbers, *_weekdays().intersection(days)))
 
 
+# The candidates of one note are those of the next ones as well.
+@lru_cache(maxsize=1024)
+def _values_of(title: str, text: str) -> frozenset[str]:
+    return values_in(fold(f"{title}\n{text}"))
+
+
 @cache
 def _weekdays() -> frozenset[str]:
     return frozenset(fold(" ".join(phrases("dates.weekdays"))).split())
@@ -195,24 +201,23 @@ def possible_revisions(
     terms = note_terms(note.title, note.body, note.keywords)
     numbers = values_in(fold(f"{note.title}\n{note.body}"))
     concludes = any(any_phrase("changed.concluding").match(each.folded) for each in own)
+    times = [days_named(each.own.folded, today) if today else [] for each in signed]
+    rarities: dict[str, float] = {}
     odds = [math.log(max(each, 1e-4) / (1 - min(each, 0.9999))) for each in strengths]
     for at, older in enumerate(candidates):
         if strengths[at] < _LEAST_STRENGTH:
             continue
         theirs = note_terms(older.title, older.text, older.keywords)
-        rare = {
-            key: rarity(max(2, document_frequency(terms[key].word)), total)
-            for key in terms.keys() & theirs.keys()
-        }
-        their_values = values_in(fold(f"{older.title}\n{older.text}"))
+        for key in (terms.keys() & theirs.keys()) - rarities.keys():
+            rarities[key] = rarity(max(2, document_frequency(terms[key].word)), total)
+        rare = {key: rarities[key] for key in terms.keys() & theirs.keys()}
+        their_values = _values_of(older.title, older.text)
         made = moment_in(older.created)
         then = None if made is None else made.date()
         weighed = [
             (named, is_then, each)
-            for each in signed
-            for named, is_then in (
-                (_named(each, rare, their_values), _tells_time(each.own, then, today)),
-            )
+            for each, spans in zip(signed, times, strict=True)
+            for named, is_then in ((_named(each, rare, their_values), _tells_time(spans, then)),)
             if named or is_then
         ]
         if not weighed:
@@ -256,14 +261,10 @@ def _exchanged(sentence: SignedSentence, rare: Mapping[str, float], old: frozens
     return float(bool(rare) and not set.isdisjoint(*kinds))
 
 
-def _tells_time(sentence: OwnSentence, then: date | None, today: date | None) -> float:
+def _tells_time(named: Iterable[DaysNamed], then: date | None) -> float:
     """Whether a sentence names the time when the older note was written: 1 for its day, less for a
     longer time."""
-    if then is None or today is None:
-        return 0.0
     spans = (
-        (each.last - each.first).days
-        for each in days_named(sentence.folded, today)
-        if each.first <= then <= each.last
+        (each.last - each.first).days for each in named if then and each.first <= then <= each.last
     )
     return max((1.0 if not span else 0.6 if span <= 31 else 0.2 for span in spans), default=0.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from amem_cli.journal.events import Change, Event, LinkRecord, change_from_record, known_fields
 from amem_cli.journal.provenance import Provenance, effective_events, provenance
@@ -149,7 +149,7 @@ class Evolution:
     tags_add: tuple[str, ...] = ()
     tags_drop: tuple[str, ...] = ()
     reason: str = ""
-    relation: str = ""
+    relation: Relation | Literal[""] = ""
     waits: bool = False
 
 

@@ -345,7 +345,13 @@ class ProcessPlan:
             # The run's own steps report their cost in their own events.
             free = replace(step, use=ModelUse())
             return draft_link_changes(draft, index, updates, partial(self._event, kind, free))
-        note = draft.note
+        self._propose_link_changes(draft, updates, step)
+        return []
+
+    def _propose_link_changes(
+        self, draft: NoteDraft, updates: Sequence[LinkUpdate], step: Step
+    ) -> None:
+        note, index = draft.note, self._ports.index
         owned = provenance_of(index, note.id or note.path, draft.events)
         for update, before, _ in allowed_changes(index, note, owned, updates):
             waiting = [each.link_change for each in self._waiting(note)]
@@ -353,7 +359,6 @@ class ProcessPlan:
                 change = Change("links", [before.text], [] if update.removed else [before.text])
                 proposal = self._proposal(note, change, update.reason, step)
                 self.proposed.append(replace(proposal, link_change=update))
-        return []
 
     def _waiting(self, note: Note) -> list[Proposal]:
         """What waits already for a person's agreement to change the note."""
@@ -378,6 +383,11 @@ class ProcessPlan:
         fields = self._not_rejected(note, evolved_fields(note, change, owned))
         if waits:
             self._propose(note, change, fields)
+            if change.relation and not owned.may_replace_context(note.context):
+                # The owner's context stays; the link can say it all the same.
+                ends = (self.note.path, note.path)
+                stated = LinkUpdate(*ends, relation=change.relation, reason=change.reason)
+                self._propose_link_changes(self.note, [stated], self._analysis.linking.step)
             return []
         why = {"reason": change.reason, "relation": change.relation}
         event = self._event("evolve", self._analysis.linking.step, **why)

@@ -49,8 +49,8 @@ REVISED = [
         "Copying the accounts",
         "On Sundays I copy the accounts to the blue disk, it takes ten minutes.",
         "A box in the cupboard",
-        "A little box copies the accounts every night. The Sunday copying is history.",
-        "The Sunday copying is history",
+        "A little box does it every night. Copying the accounts on Sundays is history.",
+        "Copying the accounts on Sundays is history",
     ),
     (
         "Committee of the choir",
@@ -58,6 +58,14 @@ REVISED = [
         "Sunday again",
         "The choir's committee is back to Sunday; Friday lunch at the Anchor never worked.",
         "back to Sunday; Friday lunch",
+    ),
+    (
+        "Winter feed",
+        "Per hive about 9 kg of sugar for the winter, as 3:2 syrup, only in the evening.",
+        "Syrup",
+        "From this autumn on I feed ready-made syrup. 12 kg of Apiinvert replace about 9 kg of"
+        " sugar per hive. No more stirring in the bath tub.",
+        "From this autumn on I feed ready-made syrup. 12 kg of Apiinvert replace",
     ),
     (
         "Winterfutter",
@@ -89,6 +97,21 @@ def test_a_revision_in_natural_words_is_proposed_and_quotes_what_holds_now(
     assert amem("review", "--accept-all").code == 0
     shown = amem("show", title, "--json").json
     assert [each["title"] for each in shown["superseded_by"] + shown["contradicted_by"]] == [later]
+
+
+def test_a_revision_of_a_note_whose_context_is_its_owners_is_proposed_for_the_link(
+    amem: Program,
+) -> None:
+    title, old, later, new, _ = REVISED[2]
+    assert amem("init", ".").code == 0
+    told(amem, title, "2026-03-04", old, "--context", "Salt in bread.")
+    told(amem, later, "2026-06-20", new)
+    [waiting] = amem("review", "--json").json["waiting"]
+    assert waiting["path"] == f"notes/{later}.md"
+    assert amem("review", "--accept-all").code == 0
+    shown = amem("show", title, "--json").json
+    assert shown["context"] == "Salt in bread."
+    assert [each["title"] for each in shown["superseded_by"]] == [later]
 
 
 UNCHANGED = [

@@ -36,8 +36,8 @@ TEXTS = {
     },
     "links": {
         "both_speak", "mentions", "tagged", "close", "supersedes", "contradicts", "supports",
-        "settles", "revises", "comma", "conjunction", "superseded_since", "now_supersedes", "now_contradicts",
-        "now_supports", "now_related",
+        "settles", "revises", "comma", "conjunction", "superseded_since", "now_supersedes",
+        "now_contradicts", "now_supports", "now_related",
     },
 }  # fmt: skip
 ROWS = {"months": 12, "weekdays": 7}
