@@ -189,6 +189,12 @@ class EvolveReport:
             self.output.plain("nothing is pending")
         elif self.count > NOTES_IN_FULL and self.outcomes:
             self.output.plain(self._summary(pending))
+            if self.dry_run:
+                # Keywords, tags and links of the earlier notes would change what the later get.
+                self.output.notice(
+                    "each note was weighed by the vault as it is; a run also goes by what it wrote"
+                    " before, so these numbers may differ by a few in a hundred"
+                )
         if batch.elsewhere:
             self.output.notice(f"another amem process did {plural(batch.elsewhere, 'note')}")
         if self._with_problems > PROBLEMS_SHOWN:
