@@ -172,7 +172,7 @@ def _state_relation(
     ports: VaultPorts, drafts: dict[str, NoteDraft], path: str, proposal: Proposal
 ) -> None:
     """Have the link from the note that caused an accepted change to the changed one say that it
-    supersedes or contradicts it; make the link if there is none.
+    supersedes or contradicts it; make the link if there is none, in the text neither.
 
     A relation that a person gave stays. To undo the change takes this back as well.
     """
@@ -185,16 +185,17 @@ def _state_relation(
     ]
     owned = provenance_of(ports.index, newer.key, draft.events)
     records = (owned.links.get(key) for key in (older.key, older.path))
-    text = texts[0] if texts else format_link(shortest_target(path, ports.index.names))
-    by = "person" if texts else "machine"
+    is_linked = bool(texts) or path in ports.index.link_history.linked_by_person(newer.path)
+    text = "" if is_linked else format_link(shortest_target(path, ports.index.names))
+    text, by = (texts or [text])[0], "person" if is_linked else "machine"
     unknown = LinkRecord(older.key, path, text, "related", 1.0, "", by)
-    before = next(filter(None, records), unknown) if texts else unknown
+    before = next(filter(None, records), unknown) if is_linked else unknown
     if before.by == "person" and before.relation != "related":
         return
     after = replace(before, relation=proposal.relation, reason=proposal.reason)
     event = _decision(ports, "link", proposal, by="machine", reason=proposal.reason)
     event = replace(event, cause=accepted.id, review="accepted", links=(after,))
-    if not texts:
+    if not is_linked:
         draft.change({"links": [*draft.note.links, text]}, event)
     elif after != before:
         draft.record(replace(event, links_before=(before,)))

@@ -84,7 +84,7 @@ def _event_for(ports: VaultPorts, path: str) -> Event | None:
 
 def _lost_links(ports: VaultPorts, note: Note, owned: Provenance) -> list[str]:
     """Texts of the machine's links that the note no longer has."""
-    missing = [link for link in owned.links.values() if link.text not in note.links]
+    missing = [link for link in owned.links.values() if link.text not in ("", *note.links)]
     if not missing:
         return []
     # A link to which a person gave other words, or a heading, is the person's.

@@ -35,7 +35,7 @@ class LinkRecord:
 
     Attributes:
         target: id of the target note, or its path if it has none.
-        text: the wikilink as written in the note.
+        text: the wikilink as written in the properties; empty for a link of a person's text.
         strength: 0..1.
         by: `machine` or `person`.
         text_hash: of the target's text, if the memory process links or suggests a note without id.

@@ -284,7 +284,9 @@ def weights_before(
     for after in event.links:
         link = present.get(after.target)
         former = before.get(after.target)
-        if former and link and link.text in links and _says_the_same(link, after):
+        # Without a text it stands in the note's own.
+        is_there = link is not None and link.text in ("", *links)
+        if former and link and is_there and _says_the_same(link, after):
             then = replace(former, path=link.path, text=link.text)
             found = replace(found, now=(*found.now, link), then=(*found.then, then))
             continue

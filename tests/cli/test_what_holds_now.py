@@ -189,3 +189,18 @@ def test_a_day_that_is_none_is_refused_in_a_line(read_only: Program) -> None:
     assert done.code == 2
     assert "--as-of '2026-02-31' is not a date" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_link_in_the_text_gets_the_relation_and_no_second_link(amem: Program) -> None:
+    amem("init", ".")
+    amem("config", "set", "evolution.mode", "review")
+    added(amem, "Bake 14", "2026-03-10", "Rye loaf, steam for ten minutes: the crumb is tight.")
+    added(amem, "Bake 17", "2026-03-24", "This replaces [[Bake 14]]: at 250 degrees it opens.")
+    assert amem("review", "--accept-all").code == 0
+    assert "links:" not in (amem.folder / "notes" / "Bake 17.md").read_text()
+    assert "supersedes" in amem("show", "Bake 17").out
+    edges = amem("graph", "--format", "json").json["edges"]
+    (edge,) = [each for each in edges if each["source"] == "notes/Bake 17.md"]
+    assert (edge["by"], edge["relation"]) == ("person", "supersedes")
+    # Nothing of that is an edit by hand.
+    assert all(each["kind"] != "release" for each in amem("history", "--json").json)
