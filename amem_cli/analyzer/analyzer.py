@@ -56,7 +56,7 @@ class AnalyzerValues:
     """The offline analyzer's values for a note, each computed on demand.
 
     Attributes:
-        apart: paths of the notes that have nothing to say about it.
+        apart: paths of the notes that lend it no tags.
     """
 
     index: MemoryIndex

@@ -437,8 +437,8 @@ def record_baseline(ports: VaultPorts, *, samples: bool = False) -> int:
     `evolve --all` processes them all the same.
 
     Args:
-        samples: no person wrote them: as long as their texts are as they are, they say nothing of
-            other notes.
+        samples: no person wrote them: as long as their texts are as they are, they lend
+            others no tags.
     """
     synchronise(ports)
     with ports.changes.locked():

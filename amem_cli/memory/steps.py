@@ -211,11 +211,7 @@ class MemorySteps:
             minimum=min(self.settings.plausible, SUGGESTED_FROM),
             judge=judging.relations,
         )
-        # Weighed with the others, they show what is usual, also in a new vault.
         by_person = self.index.link_history.linked_by_person(note.path)
-        apart = notes_apart(self.index, note.path) - by_person
-        likely = [link for link in likely if link.target not in apart]
-        said = [each for each in said if older[each.older].path not in apart]
         minimum = self.settings.minimum_strength
         # One link joins two notes, unless the second says what holds now.
         linking_here = {
