@@ -1,13 +1,12 @@
-"""How the code is built: files, lines, imports, what a command runs through, and how often.
+"""How large the code is, what a command runs through, and how often.
 
     python benchmarks/structure.py --size
     python benchmarks/structure.py
     python benchmarks/structure.py --against ../amem-before
     python benchmarks/structure.py --against ../amem-before --vault oldwinter.tar.gz --notes 200
 
-Imports are counted as grimp reads them, those inside functions and for types included. A command
-enters a module if it calls one of its functions or defines one of its classes; a module of nothing
-but constants that is only imported does not count.
+A command enters a module if it calls one of its functions or defines one of its classes; a module
+of nothing but constants that is only imported does not count.
 The commands work on a copy of the template vault, with the bundled encoder and no language model.
 With `--vault`, the notes of a folder or an archive are adopted together with a copy of each, and
 some of them are processed without a language model.
@@ -16,7 +15,6 @@ some of them are processed without a language model.
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import shutil
@@ -24,13 +22,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import networkx
-
 PACKAGE = "amem_cli"
-LONG = 500
 TEXT = "Sourdough needs a longer proof in a cold kitchen, as wild yeast slows below 20 degrees."
 
 # Writes how often which function was called, after whatever the command prints itself.
@@ -73,14 +67,8 @@ def figures(checkout: Path, given: argparse.Namespace) -> dict[str, str]:
     found = sizes(checkout)
     if given.size:
         return found
-    found |= {**shapes(checkout), **imports(checkout), **traces(checkout)}
+    found |= traces(checkout)
     return found | (processing(checkout, given.vault, given.notes) if given.vault else {})
-
-
-def module_of(path: Path, checkout: Path) -> str:
-    """The dotted name of a module."""
-    parts = path.relative_to(checkout).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def sizes(checkout: Path) -> dict[str, str]:
@@ -92,77 +80,6 @@ def sizes(checkout: Path) -> dict[str, str]:
         lines = sum(len(each.read_bytes().splitlines()) for each in files)
         found[f"{folder}: files"], found[f"{folder}: lines"] = f"{len(files):,}", f"{lines:,}"
     return found
-
-
-def shapes(checkout: Path) -> dict[str, str]:
-    """Modules and comments; an `__init__` that only says what a package is is no module."""
-    sources = {module_of(path, checkout): path for path in (checkout / PACKAGE).rglob("*.py")}
-    texts = {name: path.read_text(encoding="utf-8") for name, path in sources.items()}
-    modules = [name for name, text in texts.items() if len(ast.parse(text).body) > 1]
-    lines = [line.strip() for text in texts.values() for line in text.splitlines()]
-    comments = sum(line.startswith("#") for line in lines)
-    longest = max(texts, key=lambda name: texts[name].count("\n"))
-    return {
-        "modules": str(len(modules)),
-        f"modules of more than {LONG} lines": str(
-            sum(text.count("\n") > LONG for text in texts.values())
-        ),
-        "lines of the longest": str(texts[longest].count("\n")),
-        "comment lines per 100": f"{100 * comments / len(lines):.1f}",
-        "classes of a name that others have": str(shared_names(texts.values())),
-    }
-
-
-def shared_names(texts: Iterable[str]) -> int:
-    """How many classes share their name with one of another module."""
-    names: list[str] = []
-    for text in texts:
-        names += [each.name for each in ast.parse(text).body if isinstance(each, ast.ClassDef)]
-    return sum(names.count(name) > 1 for name in names)
-
-
-def imports(checkout: Path) -> dict[str, str]:
-    """Import arrows between packages and inside them, and cycles, those of lazy imports too."""
-    arrows = list(arrows_of(checkout))
-    graph = networkx.DiGraph((a, b) for a, b in arrows)
-    running = networkx.DiGraph(arrows_of(checkout, types=False))
-    cycles = [each for each in networkx.strongly_connected_components(running) if len(each) > 1]
-    importers = dict(graph.in_degree())
-    return {
-        "import arrows between packages": str(sum(top(a) != top(b) for a, b in arrows)),
-        "import arrows inside packages": str(sum(top(a) == top(b) for a, b in arrows)),
-        "modules with one importer": str(sum(count == 1 for count in importers.values())),
-        "import cycles, lazy ones too": str(len(cycles)),
-    }
-
-
-def arrows_of(checkout: Path, *, types: bool = True) -> Iterator[tuple[str, str]]:
-    """Pairs of a module and one that it imports."""
-    script = (
-        "import grimp\n"
-        f"graph = grimp.build_graph('{PACKAGE}', exclude_type_checking_imports={not types},"
-        " cache_dir=None)\n"
-        "for a in sorted(graph.modules):\n"
-        "    for b in sorted(graph.find_modules_directly_imported_by(a)):\n"
-        "        print(a, b)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": str(checkout)},
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for line in done.stdout.splitlines():
-        importer, _, imported = line.partition(" ")
-        yield importer, imported
-
-
-def top(module: str) -> str:
-    """The package of a module; modules beside the packages are one of their own."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 2 else ""
 
 
 def traces(checkout: Path) -> dict[str, str]:
