@@ -117,7 +117,6 @@ class TypedTag:
     start: int
     end: int
     text: str
-    in_properties: bool
 
 
 def typed_link(text: str, place: int, body: int = 0) -> TypedLink | None:
@@ -149,12 +148,12 @@ def typed_tag(text: str, place: int, body: int = 0) -> TypedTag | None:
     while start > 0 and is_tag_character(text[start - 1]):
         start -= 1
     if place < body:
-        return TypedTag(start, place, text[start:place], True) if _in_tags(text, start) else None
+        return TypedTag(start, place, text[start:place]) if _in_tags(text, start) else None
     is_tag = start > body and text[start - 1] == "#"
     before = text[start - 2] if is_tag and start - 1 > body else " "
     if not is_tag or not before.isspace() or _is_in_code(text, start, body):
         return None
-    return TypedTag(start, place, text[start:place], False)
+    return TypedTag(start, place, text[start:place])
 
 
 def _in_tags(text: str, place: int) -> bool:

@@ -211,7 +211,6 @@ def next_to_organise(workspace: Workspace, given: Arguments) -> Mapping[str, Any
     }
 
 
-_STATES = ("organised", "refused", "question", "failed")
 _WRITTEN = json.pick(
     json.OUTCOME,
     ("keywords", "tags", "context", "links", "changed_links", "evolved", "proposed"),
