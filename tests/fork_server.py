@@ -24,7 +24,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import NoReturn
+from typing import IO, NoReturn
 
 TOP = Path(__file__).parents[1]
 # macOS forbids much in a fork of a process that has loaded numerical libraries.
@@ -98,7 +98,6 @@ class ForkServer:
         Raises:
             subprocess.TimeoutExpired: it took longer than `timeout` seconds, and was killed.
         """
-        request = json.dumps([list(arguments), str(folder), dict(environment)]).encode()
         with (
             tempfile.TemporaryFile() as given,
             tempfile.TemporaryFile() as out,
@@ -106,13 +105,8 @@ class ForkServer:
         ):
             given.write(stdin.encode())
             given.seek(0)
-            reading, writing = os.pipe()
-            with os.fdopen(reading, "rb") as status:
-                streams = [given.fileno(), out.fileno(), err.fileno(), writing]
-                with self._one_at_a_time:
-                    socket.send_fds(self._socket, [_LENGTH.pack(len(request))], streams)
-                    self._socket.sendall(request)
-                os.close(writing)
+            streams = (given.fileno(), out.fileno(), err.fileno())
+            with self.start(arguments, folder, environment, streams) as status:
                 pid = int(status.readline())
                 overdue = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
                 overdue.start()
@@ -122,6 +116,23 @@ class ForkServer:
             if code == -signal.SIGKILL and time.monotonic() - started >= timeout:
                 raise subprocess.TimeoutExpired(["amem", *arguments], timeout)
             return code, _text(out), _text(err)
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        streams: tuple[int, int, int],
+    ) -> IO[bytes]:
+        """Begin a command line on its three streams; gives a file of two lines, of which the first
+        is the number of its process, and the second, once it has ended, its exit code."""
+        request = json.dumps([list(arguments), str(folder), dict(environment)]).encode()
+        reading, writing = os.pipe()
+        with self._one_at_a_time:
+            socket.send_fds(self._socket, [_LENGTH.pack(len(request))], [*streams, writing])
+            self._socket.sendall(request)
+        os.close(writing)
+        return os.fdopen(reading, "rb")
 
 
 @cache

@@ -21,9 +21,12 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from amem_cli.mcp.stdio import open_streams
 from amem_cli.mcp.tools import TOOLS
+from amem_cli.system.wire import Wire
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.fork_server import AVAILABLE, fork_server
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -110,18 +113,13 @@ def agent(
     Args:
         sampling: answers what the server asks the client's model; None for a client without one.
     """
-    server = StdioServerParameters(
-        command=SERVER[0],
-        args=[*SERVER[1:], "mcp", *options],
-        env={**os.environ, **amem.environment, **variables},
-        cwd=amem.folder,
-    )
+    environment = {**os.environ, **amem.environment, **variables}
     with (
-        (amem.folder / "server.log").open("a", encoding="utf-8") as log,
         start_blocking_portal() as portal,
+        _transport(amem, ["mcp", *options], environment) as transport,
     ):
         client = Client(
-            stdio_client(server, errlog=log),
+            transport,
             mode=mode,
             read_timeout_seconds=PATIENCE,
             sampling_callback=sampling,
@@ -135,6 +133,30 @@ def agent(
                 failure = error
         if failure is not None:
             raise failure
+
+
+@contextmanager
+def _transport(amem: Program, line: list[str], environment: dict[str, str]) -> Iterator[Any]:
+    """The way to a server that is started anew, or is a fork of what has loaded the program."""
+    with (amem.folder / "server.log").open("a", encoding="utf-8") as log:
+        if not (amem.forked and AVAILABLE and fork_server().runs(environment)):
+            server = StdioServerParameters(
+                command=SERVER[0], args=[*SERVER[1:], *line], env=environment, cwd=amem.folder
+            )
+            yield stdio_client(server, errlog=log)
+            return
+        (its_source, sink), (source, its_sink) = os.pipe(), os.pipe()
+        streams = (its_source, its_sink, log.fileno())
+        with fork_server().start(line, amem.folder, environment, streams) as status:
+            os.close(its_source)
+            os.close(its_sink)
+            try:
+                yield open_streams(Wire(source, sink))
+            finally:
+                os.close(sink)
+                # Its number, and its exit code once it has ended.
+                status.read()
+                os.close(source)
 
 
 class RawServer:
