@@ -93,10 +93,15 @@ class AnalyzerValues:
         )
 
     def _keywords(self) -> tuple[str, ...]:
-        text = f"{self.note.title}\n\n{self.text}"
-        known = self.index.text.document_frequency
-        vector = self._vector
-        return tuple(extract_keywords(text, self.encode, document_frequency=known, vector=vector))
+        title = self.note.title
+        found = extract_keywords(
+            f"{title}\n\n{self.text}",
+            self.encode,
+            title=title,
+            document_frequency=self.index.text.document_frequency,
+            vector=self._vector,
+        )
+        return tuple(found)
 
     def offered_tags(self, counts: Mapping[str, int], limit: int = 20) -> tuple[str, ...]:
         """Tags for a model to choose from: first those that the note's neighbourhood uses, the

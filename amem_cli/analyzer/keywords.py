@@ -22,6 +22,7 @@ from amem_cli.language.lexicon import word_list
 from amem_cli.language.words import (
     TOKEN,
     UNSPACED_RUN,
+    fold,
     is_generic,
     is_stopword,
     is_unspaced,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _MAX_TEXT = 20_000
 _LONGEST_PHRASE = 3
-_LONGEST_WORD = 60
+_SHORTEST_WORD, _LONGEST_WORD = 3, 60
 _LENGTH_SCORE = {1: 1.0, 2: 1.25, 3: 1.2}
 _GAP_WITHIN_PHRASE = re.compile(r"[ \u00a0]{1,2}")
 _PAST = re.compile(r"[^e]ed$")
@@ -331,13 +332,13 @@ _FOR_SHAPE = 0.74
 _FOR_OPENING = 0.78
 _FOR_THREE_WORDS = -1.43
 # By the place of its first use, from 0 to 1, and by the logarithm of the note's words; it was not
-# fitted on notes of fewer.
+# fitted on notes of fewer or more.
 _FOR_PLACE = -0.69
 _FOR_LENGTH = -0.33
-_SHORTEST = 48
+_SHORTEST, _LONGEST = 48, 160
 _CHARACTERS_PER_KEYWORD = 50
-# Above this every second keyword is one that a person gave the note.
-_LEAST_PROBABILITY = 0.38
+# Above this nine in twenty keywords are ones that a person gave the note.
+_LEAST_PROBABILITY = 0.40
 
 
 def candidate_phrases(text: str, limit: int = 20) -> list[str]:
@@ -353,13 +354,15 @@ def extract_keywords(
     text: str,
     encode: Encode,
     *,
+    title: str = "",
     limit: int = 5,
     document_frequency: Callable[[str], int] | None = None,
     vector: Vectors | None = None,
 ) -> list[str]:
     """Distinct phrases of a note that are likely to be its keywords, the likeliest first.
 
-    A short note gets fewer, and none if none is likely enough. `encode` (texts to unit vectors) is
+    A short note gets fewer, and none if none is likely enough. What the title says already is none:
+    a keyword is there for another note, or a search, to find. `encode` (texts to unit vectors) is
     called once, with the text and at most 16 phrases. `document_frequency` tells in how many notes
     of the vault a word is; without it fewer words of Chinese are known for words.
     """
@@ -367,7 +370,7 @@ def extract_keywords(
         phrase
         for phrase in scored_phrases(text, document_frequency)
         # A loose one of these is more often cut out of two words than a word.
-        if phrase.firm or not is_unspaced(phrase.text)
+        if (phrase.firm or not is_unspaced(phrase.text)) and not _says_nothing(phrase.text, title)
     ][:_CANDIDATES]
     if not scored:
         return []
@@ -376,7 +379,7 @@ def extract_keywords(
         vector, *_ = encode([text[:_MAX_TEXT]])
     near = _rescaled([float(value) for value in encode(phrases) @ vector])
     statistics = _rescaled([phrase.score for phrase in scored])
-    length = _FOR_LENGTH * math.log(max(_SHORTEST, len(text.split())))
+    length = _FOR_LENGTH * math.log(min(max(_SHORTEST, len(text.split())), _LONGEST))
     likely = [
         (
             _INTERCEPT
@@ -397,6 +400,13 @@ def extract_keywords(
     unspaced = sum(map(len, UNSPACED_RUN.findall(text)))
     most = min(limit, 1 + (len(text) + 2 * unspaced) // _CHARACTERS_PER_KEYWORD)
     return _distinct((phrase for _, phrase in ranked), most, text)
+
+
+def _says_nothing(phrase: str, title: str) -> bool:
+    """Whether a title has all words of a phrase, or the phrase is too short to say anything."""
+    if is_unspaced(phrase):
+        return fold(phrase) in fold(title)
+    return (len(phrase) < _SHORTEST_WORD and phrase.islower()) or _stems(phrase) <= _stems(title)
 
 
 def _distinct(phrases: Iterable[str], limit: int, text: str) -> list[str]:

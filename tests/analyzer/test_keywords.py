@@ -149,3 +149,18 @@ def test_a_chinese_title_that_a_note_names_speaks_for_a_link() -> None:
     assert named.mentioned
     assert named.features["title"] > other.features["title"]
     assert not other.mentioned
+
+
+@pytest.mark.parametrize(
+    ("title", "pieces"),
+    [
+        ("Dead tuples of the jobs table", {"dead tuples", "jobs table", "jobs", "tuples"}),
+        ("Reviewing highlights", {"highlights", "highlight", "reviewing", "review"}),
+        ("数据库", {"数据库", "数据"}),
+        ("Tables", {"tp"}),
+    ],
+)
+def test_what_the_title_says_is_no_keyword(title: str, pieces: set[str]) -> None:
+    text = f"{title}\n\n{VACUUM}\n\nHighlights of the 数据库 and the jobs table: a review tp tp."
+    found = {each.casefold() for each in extract_keywords(text, encode, title=title, limit=9)}
+    assert found and not found & pieces
