@@ -246,14 +246,14 @@ def test_a_model_that_fails_is_told_of_in_a_short_line_and_a_hint(
 
 
 def test_the_analyzer_stands_in_until_the_model_answers(
-    amem: Program, vault: Path, server: ChatServer
+    amem: Program, understood: Path, server: ChatServer
 ) -> None:
     gone = {"AMEM_LLM_BASE_URL": "http://127.0.0.1:9/v1"}
     added = amem("add", TEXT, "--title", "Torn", "--json", **gone).json
     assert added["pending"]
     assert added["keywords"]
     assert "; amem analyzer stands in" in added["problems"][0]
-    note, history = vault / added["path"], amem("history").out
+    note, history = understood / added["path"], amem("history").out
     first = note.read_text()
     # A second try in vain changes and records nothing.
     assert amem("evolve", **gone).code == 1
@@ -318,10 +318,10 @@ def test_a_note_that_is_done_stays_done_if_the_model_fails_with_it_later(
 
 
 def test_what_was_taken_back_of_a_stand_in_is_not_written_again(
-    amem: Program, vault: Path, server: ChatServer
+    amem: Program, understood: Path, server: ChatServer
 ) -> None:
     # Without an id until amem writes to it.
-    note = vault / "Torn.md"
+    note = understood / "Torn.md"
     note.write_text(f"{TEXT}\n")
     server.faults = ["500"]
     assert amem("evolve", "--dry-run").code == 0

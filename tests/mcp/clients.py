@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import queue
@@ -11,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from amem_cli.mcp.stdio import open_streams
 from amem_cli.mcp.tools import TOOLS
 from amem_cli.system.wire import Wire
 from tests.conftest import Program
-from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.fakes import prepared_encoder
 from tests.fork_server import AVAILABLE, fork_server
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -37,15 +36,7 @@ SERVER = [sys.executable, "-m", "amem_cli"]
 
 def with_quick_encoder(amem: Program) -> None:
     """An encoder that takes no time, for the program that a test runs."""
-    name = "nobody/first"
-    key = hashlib.sha256(name.encode()).hexdigest()
-    folder = amem.folder / f"cache/encoders/first-{key[:16]}"
-    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
-    amem.environment |= {
-        "AMEM_CACHE_DIR": str(amem.folder / "cache"),
-        "AMEM_ENCODER_MODEL": name,
-        "HF_HUB_OFFLINE": "1",
-    }
+    amem.environment |= prepared_encoder.with_quick_encoder(amem.folder / "cache")
 
 
 def new_vault(amem: Program, name: str = "v") -> Path:
