@@ -66,8 +66,8 @@ def waiting_notes(
 
 
 def notes_apart(index: MemoryIndex, path: str) -> frozenset[str]:
-    """Paths of the notes that lend one no tags: a person's note those that amem made the vault
-    with, and the other way round."""
+    """Paths of the notes that lend one no tags, and are linked with it only by what it says: to a
+    person's note those that amem made the vault with, and the other way round."""
     samples = index.events.sample_notes()
     if path not in samples:
         return samples

@@ -438,7 +438,7 @@ def record_baseline(ports: VaultPorts, *, samples: bool = False) -> int:
 
     Args:
         samples: no person wrote them: as long as their texts are as they are, they lend
-            others no tags.
+            others no tags and are not linked with them unasked.
     """
     synchronise(ports)
     with ports.changes.locked():

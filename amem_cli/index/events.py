@@ -385,8 +385,8 @@ class IndexLinkHistory:
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
         for target, kept in link_decisions(events).items():
-            row = (note, path, target, kept)
-            self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?)", row)
+            decided = (note, path, target, kept)
+            self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?)", decided)
         for event in [each for each in events if each.kind == "process"][-1:]:
             for link in event.suggested:
                 texts = ("" if event.note else event.text_hash, link.text_hash)

@@ -212,12 +212,16 @@ class MemorySteps:
             judge=judging.relations,
         )
         by_person = self.index.link_history.linked_by_person(note.path)
+        sure = {older[each.older].path for each in said if each.sure}
+        # A note speaks of a sample in so many words, or a person links the two; weighed with the
+        # others, the samples show what is usual, also in a new vault.
+        apart = notes_apart(self.index, note.path) - by_person - sure
+        likely = [link for link in likely if link.target not in apart]
         minimum = self.settings.minimum_strength
         # One link joins two notes, unless the second says what holds now.
         linking_here = {
             path for path, link in self.index.links.incoming(note.path) if link.kind == "property"
         }
-        sure = {older[each.older].path for each in said if each.sure}
         strong = [
             link
             for link in likely

@@ -1,4 +1,5 @@
-"""The notes that amem makes a vault with lend a person's notes no tags."""
+"""The notes that amem makes a vault with lend a person's notes no tags and get no links, until a
+person edits them or speaks of them."""
 
 from __future__ import annotations
 
@@ -17,9 +18,22 @@ def added(amem: Program) -> dict[str, Any]:
     return done
 
 
-def test_they_lend_no_tag(amem: Program) -> None:
+def others(found: dict[str, Any]) -> set[str]:
+    return {link["path"] for name in ("links", "suggested") for link in found[name]}
+
+
+def test_they_lend_no_tag_and_get_no_link(amem: Program) -> None:
     assert amem("init", ".").code == 0
-    assert added(amem)["tags"] == []
+    found = added(amem)
+    assert others(found) == set() and found["tags"] == []
+
+
+def test_one_that_a_person_edited_counts(amem: Program) -> None:
+    assert amem("init", ".").code == 0
+    path = "notes/I review new notes on Sunday evening.md"
+    note = amem.folder / path
+    note.write_text(note.read_text() + "\nLast week it took an hour.\n")
+    assert path in others(added(amem))
 
 
 def test_what_a_note_says_of_one_is_seen(amem: Program) -> None:
@@ -27,4 +41,12 @@ def test_what_a_note_says_of_one_is_seen(amem: Program) -> None:
     text = "I look through new notes on Friday. This replaces the Sunday evening review."
     amem("add", text, "--title", "Friday round")
     older = "I review new notes on Sunday evening"
+    assert "superseded by “Friday round”" in amem("show", older).out
+
+
+def test_one_that_a_person_links_counts(amem: Program) -> None:
+    assert amem("init", ".").code == 0
+    older = "I review new notes on Sunday evening"
+    text = f"This replaces [[{older}]]: from now on I do it on Friday."
+    amem("add", text, "--title", "Friday round")
     assert "superseded by “Friday round”" in amem("show", older).out
