@@ -22,6 +22,7 @@ from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
+from tests.fakes.prepared_encoder import with_quick_encoder
 from tests.faults.index_states import index_dump, rebuilt_dump, set_aside_files
 from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, tree_hashes, write_note
@@ -41,6 +42,7 @@ def fill(root: Path, notes: int = NOTES) -> None:
 @pytest.fixture
 def vault(amem: Program) -> Path:
     root = amem.folder / "v"
+    amem.environment |= with_quick_encoder(amem.folder / "cache")
     assert amem("init", "v").code == 0
     fill(root)
     amem.environment["AMEM_VAULT"] = str(root)

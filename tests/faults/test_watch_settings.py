@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Program
+from tests.fakes.prepared_encoder import with_quick_encoder
 from tests.vaults import write_note
 from tests.watching import times_processed, watching
 
@@ -18,6 +19,7 @@ def vault(amem: Program) -> Path:
     """A vault in which notes rest for a day, by its settings."""
     folder = amem.folder / "v"
     folder.mkdir()
+    amem.environment |= with_quick_encoder(amem.folder / "cache")
     assert amem("init", "v", "--adopt").code == 0
     amem.environment["AMEM_VAULT"] = str(folder)
     assert amem("config", "set", "evolution.settle_seconds", "86400").code == 0
