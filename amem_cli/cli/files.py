@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.errors import SettingsError, UsageError
 from amem_cli.system.command_lines import EDITOR, find_program, split
+from amem_cli.system.keys import keys_at_once, read_keys
 from amem_cli.system.processes import own_group
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def ask_key(output: Output, prompt: str, keys: str) -> str:
         KeyboardInterrupt: the user pressed Ctrl-C or Ctrl-D, or the terminal is gone.
     """
     while True:
-        output.notice(prompt)
-        key = _next_key()
+        with keys_at_once():
+            output.notice(prompt)
+            key = _next_key()
         # A terminal that is gone returns no key at all.
         if key[-1:] in ("\x03", "\x04", ""):
             raise KeyboardInterrupt
@@ -62,10 +64,7 @@ _typed_ahead = ""
 def _next_key() -> str:
     """The next key on the terminal, or more characters than one if they arrived as one line."""
     global _typed_ahead
-    if not _typed_ahead:
-        import typer
-
-        _typed_ahead = typer.getchar()
+    _typed_ahead = _typed_ahead or read_keys()
     line = re.match(r"([^\r\n]*)(?:\r\n?|\n)?", _typed_ahead)
     assert line is not None
     _typed_ahead = _typed_ahead[line.end() :]
