@@ -64,7 +64,9 @@ def examine(
     return findings
 
 
-def apply_fixes(findings: Sequence[Finding], agree: Callable[[int], bool]) -> list[Finding]:
+def apply_fixes(
+    findings: Sequence[Finding], agree: Callable[[int], bool] = lambda count: False
+) -> list[Finding]:
     """Run every fix in order; the hint then says what was done, or why it failed.
 
     Args:

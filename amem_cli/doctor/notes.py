@@ -115,8 +115,8 @@ def _advised(
             if not wanted and suggested < _SUGGESTIONS:
                 suggested += 1
                 like = [f"[[{near.text}]]" for near in similar_notes(ports, each)]
-            wanted.append(each.missing)
             if not like:
+                wanted.append(each.missing)
                 continue
             hint = f"Did you mean {' or '.join(like)}?"
             finding = replace(finding, hint=hint, severity="notice")
@@ -127,8 +127,8 @@ def _advised(
             # A note that cannot be read at the moment is not gone.
             finding = replace(finding, fix=None)
         yield finding
-    if unwritten:
-        yield _not_yet_written(list(unwritten.values()))
+    if links := list(filter(None, unwritten.values())):
+        yield _not_yet_written(links)
 
 
 def _not_yet_written(links: Collection[list[str]]) -> Finding:

@@ -217,7 +217,7 @@ class NoteChecks:
     ) -> PlacedFinding:
         # With one id on two notes, nobody can tell which of them the link means.
         same = with_key(self._ports.index.notes.find(record.target), record.target)
-        fix = partial(follow_by_hand, follow_rename, self._open_ports, path, record.text, now)
+        fix = partial(follow_rename, self._open_ports, path, record.text, now)
         hint = "amem's link can be rewritten: amem doctor --fix"
         finding = Finding(path, message, hint, fix=fix if len(same) < 2 else None, check="links")
         return PlacedFinding(finding, *place)
