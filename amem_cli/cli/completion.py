@@ -101,8 +101,10 @@ def _completions(words: list[str], incomplete: str) -> Found | None:
             return None
         values = _VALUES.get(name) or _VALUES.get(what.name or "")
     if values is not None:
-        begun, found = incomplete.casefold(), values(context, incomplete)
-        return [each for each in found if each[0].casefold().startswith(begun)]
+        from amem_cli.language.lexicon import fold, without_accents
+
+        begun, found = without_accents(fold(incomplete)), values(context, incomplete)
+        return [each for each in found if without_accents(fold(each[0])).startswith(begun)]
     items = what.shell_complete(context, incomplete)
     if incomplete.startswith("-") and context.parent is not None:
         items += group.shell_complete(context.find_root(), incomplete)

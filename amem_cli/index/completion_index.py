@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from amem_cli.index.file import SCHEMA_VERSION, in_use, is_regular
-from amem_cli.notes.names import alias_key
+from amem_cli.notes.names import alias_key, typed_key
 
 # More than anybody reads; the latest are given.
 _MOST = 1_000
@@ -32,7 +32,7 @@ class CompletionIndex:
             raise apsw.SchemaChangeError("another version")
 
     def notes(self, prefix: str) -> list[tuple[str, str]]:
-        """Names of notes that begin so, whatever the case, each with the note's context.
+        """Names of notes that begin so, whatever case and accents, each with the note's context.
 
         A title, file name or alias; a path if there is a slash in what they begin with; or an id.
         """
@@ -42,20 +42,20 @@ class CompletionIndex:
                 " ORDER BY path LIMIT ?2"
             )
             return list(self._db.execute(sql, (prefix, _MOST)))
-        key = alias_key(prefix)
+        key, typed = alias_key(prefix), typed_key(prefix)
         found: list[tuple[str, ...]] = list(
             self._db.execute(
                 "SELECT title, path, aliases, context FROM notes WHERE note IN"
-                " (SELECT note FROM names WHERE key >= ?1 AND key < ?1 || char(0x10ffff))"
-                " ORDER BY modified DESC LIMIT ?2",
-                (key, _MOST),
+                " (SELECT note FROM names WHERE key >= ?1 AND key < ?1 || char(0x10ffff)"
+                " OR key >= ?2 AND key < ?2 || char(0x10ffff)) ORDER BY modified DESC LIMIT ?3",
+                (key, typed, _MOST),
             )
         )
         names: dict[str, str] = {}
         for title, path, aliases, context in found:
             stem = path.rpartition("/")[2].removesuffix(".md")
             for name in (title, stem, *json.loads(aliases)):
-                if alias_key(name).startswith(key):
+                if alias_key(name).startswith(key) or typed_key(name).startswith(typed):
                     names.setdefault(name, context)
                     break
         if prefix.isdigit():

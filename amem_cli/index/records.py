@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amem_cli.language.dates import created_text, moment_in
-from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
+from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve, typed_key
 
 if TYPE_CHECKING:
     from amem_cli.index.connection import Database
@@ -24,6 +24,9 @@ _SUMMARY = (
     " sha, refused"
 )
 _MAX_MATCHES = 50
+# The column `alias` of a name: it is the file's, an alias or title, or what one of these is without
+# its accents, which no link means.
+_FILE, _ALIAS, _TYPED = range(3)
 _ZONE = re.compile(r"(?:[Zz]|[+-]\d\d:?(?:\d\d)?)$")
 
 
@@ -183,15 +186,17 @@ class IndexNotes:
             yield NoteOutline._make((*values, tags[text]))
 
     def find(self, name: str) -> list[NoteSummary]:
-        """Notes by id, path, file name, title, alias, or a prefix of the id."""
+        """Notes by id, path, file name, title, alias, or a prefix of the id; where no name is so
+        written, by one without its accents."""
         named = "WHERE note IN (SELECT note FROM names WHERE key = ? AND alias = ?)"
         conditions: list[tuple[str, tuple[Any, ...]]] = [
             ("WHERE id = ?", (name,)),
             ("WHERE path IN (?, ?)", (name, f"{name}.md")),
-            (named, (name_key(name), 0)),
-            (named, (name_key(name), 1)),
+            (named, (name_key(name), _FILE)),
+            (named, (name_key(name), _ALIAS)),
             # A title with a slash cannot be a link target, but a person may type it.
             ("WHERE title = ? COLLATE NOCASE", (name,)),
+            ("WHERE note IN (SELECT note FROM names WHERE key = ?)", (typed_key(name),)),
         ]
         if name[:4].isdigit():
             # A range instead of LIKE: it uses the index and knows no wildcards.
@@ -275,19 +280,20 @@ class IndexNames:
         self._file.rows("DELETE FROM names WHERE note = ?", (number,))
         name = name_key(path)
         others = {alias_key(alias) for alias in (*aliases, title)} - {name, ""}
-        self._file.rows("INSERT INTO names VALUES(?, ?, 0)", (name, number))
-        for other in sorted(others):
-            self._file.rows("INSERT INTO names VALUES(?, ?, 1)", (other, number))
+        keys = [(name, _FILE), *((other, _ALIAS) for other in sorted(others))]
+        typed = {typed_key(each) for each in (path, title, *aliases)} - {name, *others, ""}
+        for key, alias in (*keys, *((key, _TYPED) for key in sorted(typed))):
+            self._file.rows("INSERT INTO names VALUES(?, ?, ?)", (key, number, alias))
 
     def candidates(self, key: str) -> list[str]:
         """Paths of notes whose file name has this key."""
-        return self._named(key, alias=0)
+        return self._named(key, _FILE)
 
     def alias_candidates(self, key: str) -> list[str]:
         """Paths of notes with such a title or alias."""
-        return self._named(key, alias=1)
+        return self._named(key, _ALIAS)
 
-    def _named(self, key: str, *, alias: int) -> list[str]:
+    def _named(self, key: str, alias: int) -> list[str]:
         sql = (
             "SELECT path FROM names JOIN notes USING(note) WHERE key = ? AND alias = ?"
             " ORDER BY path"

@@ -213,7 +213,13 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
     """What the index stores of a note, from its bytes alone."""
     from amem_cli.language.dates import created_text
-    from amem_cli.markdown.links import find_hashtags, find_links, merge_tags, parse_link
+    from amem_cli.markdown.links import (
+        find_hashtags,
+        find_links,
+        merge_tags,
+        parse_link,
+        visible_tag,
+    )
     from amem_cli.notes.creation_date import date_in_note
     from amem_cli.notes.note import parse_note
     from amem_cli.notes.passages import split_passages
@@ -234,8 +240,9 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     ]
     parsed = map(parse_link, note.links)
     properties = [NoteLink(link.target, "property") for link in parsed if link is not None]
+    tags = merge_tags(dict.fromkeys(map(visible_tag, note.tags)), find_hashtags(note.body))
     return NoteRecord(
-        note=replace(note, tags=tuple(merge_tags(note.tags, find_hashtags(note.body)))),
+        note=replace(note, tags=tuple(tags)),
         file=file,
         text_hash=text_hash(content.raw),
         modified=modified.isoformat(timespec="seconds"),

@@ -6,6 +6,9 @@ these are spelt out, in the text and in the query alike:
 - Runs of Chinese, Japanese, Korean and Thai characters become overlapping pairs, and the last
   character; traditional characters become simplified ones.
 - `c++`, `c#`, `.net` and emoji become words.
+- Letters such as `ł` and `æ` become `l` and `ae`; accents the table takes off by itself.
+- Behind the text is what somebody may search for of a word: the version of `v2.14.3`, day and time
+  of `2024-03-15T14:30`, the parts of a Persian word.
 - The stems of words that are not English are at its end, each after a letter that folded text has
   not and the code of its language. Only notes in a language that counts in the vault have them.
 """
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
 from amem_cli.language.detect import detect_language, function_words, languages_that_count
+from amem_cli.language.lexicon import in_plain_letters
 from amem_cli.language.words import (
     RUN_OF_LETTERS,
     SEPARATOR,
@@ -59,6 +63,11 @@ _STEM_MARK = "ß"
 # Behind two of them is the language of a note that is not in English.
 _LANGUAGE_MARK = 2 * _STEM_MARK
 _RUN = re.compile(f"{UNSPACED_RUN.pattern}|{RUN_OF_LETTERS.pattern}")
+# A version, a time or a measure, which letters may be joined to; also `20240315T1430`.
+_NUMBER = re.compile(r"(?<!\d)\d+(?:[.,:_-]\d+)+|\d{8}(?=t\d{4})|(?<=\d{8}t)\d{4,6}")
+# Without width, this parts a Persian word as others part it by a blank.
+_NON_JOINER = "\u200c"
+_PARTED_WORD = re.compile(rf"(?<!\w)\w+(?:{_NON_JOINER}\w+)+")
 
 
 class IndexText:
@@ -280,16 +289,22 @@ def indexable_text(text: str, languages: Collection[str] = ()) -> str:
     """The text for a full-text table, folded; `search_terms` of a query find what is in it."""
     folded = _folded(text)
     special = "#" in folded or "++" in folded or _RUN.search(folded)
-    written = TOKEN.sub(_spelt_out, folded) if special else folded
-    if not languages and folded.isascii():
-        return written
-    marked = [
-        _STEM_MARK + stem
-        for word in _spaced_words(folded)
-        if not is_stopword(word)
-        for stem in stems(word, languages)
-    ]
-    return f"{written}\n{' '.join(marked)}" if marked else written
+    written = in_plain_letters(TOKEN.sub(_spelt_out, folded) if special else folded)
+    further = _numbers_cut_off(folded)
+    if _NON_JOINER in text:
+        parted = (
+            fold_scripts(fold(each.replace(_NON_JOINER, " ")))
+            for each in _PARTED_WORD.findall(text)
+        )
+        further += parted
+    if languages or not folded.isascii():
+        further += [
+            _STEM_MARK + stem
+            for word in _spaced_words(folded)
+            if not is_stopword(word)
+            for stem in stems(word, languages)
+        ]
+    return f"{written}\n{' '.join(further)}" if further else written
 
 
 def search_terms(query: str, language: str = "") -> list[str]:
@@ -332,12 +347,32 @@ def match_expression(term: str, languages: Iterable[str] = ()) -> str:
     word = word.rstrip("*")
     if not word:
         return ""
-    if is_beginning or (len(word) == 1 and is_unspaced(word)):
-        return f'"{word}" *'
-    if is_unspaced(word) or SEPARATOR.search(word) or any(map(str.isdigit, word)) or " " in word:
-        return f'"{word}"'
-    forms = [word, *(_STEM_MARK + stem for stem in stems(word, languages))]
-    return "({})".format(" OR ".join(f'"{form}"' for form in forms))
+    sign = " *" if is_beginning or (len(word) == 1 and is_unspaced(word)) else ""
+    forms = [in_plain_letters(word)]
+    if any(map(str.isdigit, word)):
+        forms += _numbers_cut_off(word)
+    elif not (sign or is_unspaced(word) or SEPARATOR.search(word) or " " in word):
+        forms += (_STEM_MARK + stem for stem in stems(word, languages))
+    return "({})".format(" OR ".join(f'"{form}"{sign}' for form in forms))
+
+
+def _numbers_cut_off(folded: str) -> list[str]:
+    """Each word in which letters are joined to a version, a time or a measure, in its pieces.
+
+    A single letter, such as that of `v2.14.3`, is left out.
+    """
+    if not any(
+        folded[number.start() - 1 : number.start()].isalpha()
+        or folded[number.end() : number.end() + 1].isalpha()
+        for number in _NUMBER.finditer(folded)
+    ):
+        return []
+    words = []
+    for token in TOKEN.findall(folded):
+        pieces = _NUMBER.sub(r" \g<0> ", token).split()
+        if len(pieces) > 1:
+            words.append(" ".join(each for each in pieces if len(each) > 1 or each.isdigit()))
+    return words
 
 
 def _folded(text: str) -> str:
@@ -431,13 +466,18 @@ def _loose_terms(text: str) -> list[str]:
     for chunk in text.split():
         matches = list(TOKEN.finditer(chunk))
         pieces = [match.group() for match in matches]
+        # Of the last word, and of every term that ends with it.
+        star = "*" if matches and chunk.startswith("*", matches[-1].end()) else ""
+        found: list[str] = []
         if len(pieces) > 1 and not any(map(_run, pieces)):
-            terms.append(_phrase(pieces))
+            found.append(_phrase(pieces))
             pieces = [piece for piece in pieces if len(piece) > 1 and piece not in _ADDRESS_PARTS]
         for piece in pieces:
-            terms += _terms_of(piece)
-        if pieces and chunk.startswith("*", matches[-1].end()) and terms[-1].isalpha():
-            terms[-1] += "*"
+            found += _terms_of(piece)
+        if star:
+            last = found[-1]
+            found = [f"{term}*" if term.endswith(last) else term for term in found]
+        terms += found
     return terms
 
 
@@ -448,7 +488,9 @@ def _terms_of(piece: str) -> list[str]:
     parts = [part for part in SEPARATOR.split(word) if part]
     if len(parts) < 2 or word[0].isdigit():
         return [word]
-    return [word, *(part for part in parts if len(part) > 1)]
+    # Of a version the numbers alone are in many texts.
+    has_version = bool(_numbers_cut_off(word))
+    return [word, *(p for p in parts if len(p) > 1 and not (has_version and p.isdigit()))]
 
 
 def _is_empty_term(term: str, empty: Collection[str]) -> bool:

@@ -21,6 +21,18 @@ _PHRASES = (
     "replaced", "refuted", "confirmed", "settled", "changed", "doubts", "references", "dates"
 )  # fmt: skip
 _NAMES = ("months", "weekdays")
+# Joiners, soft hyphens, blanks without width, marks of direction: nobody sees or types them.
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+)
+_UNSEEN = re.compile(f"[{INVISIBLE}]")
+ACCENTS = re.compile("[\u0300-\u036f]")
+# Letters with a stroke, hook or bar, which Unicode does not take apart, and joined ones.
+_PLAIN = {
+    **str.maketrans("łøǿđðħŧıŋƒɓɗɖƙɠɲɛɔƴƶǥɨʉɵƚȷ", "looddhtinfbddkgneoyzgiuolj"),
+    **str.maketrans({"þ": "th", "æ": "ae", "ǽ": "ae", "ǣ": "ae", "œ": "oe"}),
+}
+_NOT_PLAIN = re.compile(f"[{''.join(map(chr, _PLAIN))}]")
 # What a template of a date holds in braces.
 PLACE = re.compile(r"\{([a-z_]+)\}")
 
@@ -146,8 +158,26 @@ def _folded(phrase: str, *, is_pattern: bool) -> str:
 
 
 def fold(text: str) -> str:
-    """The text as it is compared: compatibility forms composed (NFKC), case folded."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    """The text as it is compared: compatibility forms composed (NFKC), case folded, without what
+    cannot be seen."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
+
+
+def in_plain_letters(folded: str) -> str:
+    """Folded text with plain letters for those with a stroke, a hook or a bar, and for joined ones:
+    `lodz` for `łodz`, `aesir` for `æsir`. Other accents stay."""
+    if folded.isascii() or not _NOT_PLAIN.search(folded):
+        return folded
+    return folded.translate(_PLAIN)
+
+
+def without_accents(folded: str) -> str:
+    """Folded text as somebody types it whose keyboard has no accents."""
+    if folded.isascii():
+        return folded
+    return in_plain_letters(ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
 
 
 def is_expression(phrase: str) -> bool:

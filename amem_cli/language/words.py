@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from amem_cli.data import lines, word_set
 from amem_cli.language.detect import detect_language, function_words
+from amem_cli.language.lexicon import ACCENTS, INVISIBLE, in_plain_letters, word_list
 from amem_cli.language.lexicon import fold as fold
-from amem_cli.language.lexicon import word_list
+from amem_cli.language.lexicon import without_accents as without_accents
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -28,7 +29,7 @@ _MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0951-\u0957"
     "\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a03\u0a3c-\u0a51\u0a81-\u0a83\u0abc-\u0acd"
     "\u0b01-\u0b03\u0b3c-\u0b57\u0bbe-\u0bcd\u0c3e-\u0c56\u0cbc-\u0cd6\u0d3e-\u0d57"
-    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e" + INVISIBLE
 )
 _UNSPACED = f"[{_HAN}{_KANA}{_HANGUL}]"
 _START = rf"[^\W_{_HAN}{_KANA}{_HANGUL}]"
@@ -194,6 +195,7 @@ def subject_stems(text: str) -> frozenset[str]:
 
 
 _SHORTEST = 4
+_SHORTEST_NUMBERED = 3
 _TWO_MISTAKES = 8
 
 
@@ -204,6 +206,12 @@ def mistakes_allowed(word: str) -> int:
     return 2 if len(word) >= _TWO_MISTAKES else 1
 
 
+def may_be_cut(word: str) -> bool:
+    """Whether a word may be the beginning of another one: it is not short, or has a digit."""
+    has_digit = any(map(str.isdigit, word))
+    return mistakes_allowed(word) > 0 or (has_digit and len(word) >= _SHORTEST_NUMBERED)
+
+
 def nearest_spelling(word: str, known: Iterable[tuple[str, int]]) -> str | None:
     """The known word with the fewest mistakes between, the most frequent of several.
 
@@ -211,7 +219,7 @@ def nearest_spelling(word: str, known: Iterable[tuple[str, int]]) -> str | None:
         known: stems with the number of notes each occurs in.
     """
     allowed = mistakes_allowed(word)
-    forms = index_stems(word)
+    forms = index_stems(without_accents(word))
     best: tuple[int, int, str] | None = None
     for term, count in known:
         between = min(distance(form, term, allowed) for form in forms)
@@ -266,7 +274,6 @@ RUN_OF_LETTERS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 _UMLAUTS = str.maketrans("äöü", "aou")
 _WITHOUT_UMLAUT = (("ae", "a"), ("oe", "o"), ("ue", "u"))
 _SOUNDS = (("sch", "$"), ("ei", "%"), ("ie", "&"))
-_ACCENTS = re.compile("[\u0300-\u036f]")
 _SHORTEST_STEMMED = 3
 # "And", "the", "in", "to", "from", "that" and "as" are written as one letter before a Hebrew word.
 _HEBREW_PREFIXES, _SHORTEST_PREFIXED = "והבלמשכ", 4
@@ -301,11 +308,14 @@ def stems(word: str, languages: Iterable[str] = ()) -> Iterator[str]:
             if letters.match(word):
                 yield language + stem_of(word, language)
         return
-    bare = word if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    bare = word if word.isascii() else ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    # A stemmer may know the letter, a query may be without it.
+    spellings = dict.fromkeys((bare, in_plain_letters(bare)))
     for language in languages:
-        if language == "en":
-            continue
-        yield language + (german_stem(word) if language == "de" else stem_of(bare, language))
+        if language == "de":
+            yield language + german_stem(word)
+        elif language != "en":
+            yield from (language + stem_of(spelling, language) for spelling in spellings)
 
 
 @lru_cache(maxsize=50_000)

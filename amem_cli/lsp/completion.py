@@ -59,14 +59,19 @@ def _note_item(
         detail=", ".join([*details, name.path]),
         kind=_KINDS[name.kind],
         sort_text=order,
-        # Editors filter by what was typed; a note that was found by meaning need not hold it.
-        filter_text=typed.target if name.kind == "meaning" else None,
+        filter_text=_filter_text(name.name, typed.target),
         text_edit=lsp.TextEdit(
             range=document.positions.range(typed.start, typed.end),
             new_text=written if typed.closed else f"{written}]]",
         ),
         data={"path": name.path},
     )
+
+
+def _filter_text(label: str, typed: str) -> str | None:
+    """What an editor, which leaves out what does not hold the typed text, is to compare with it: a
+    note that was found by its meaning or without its accents does not hold it."""
+    return None if typed.strip().casefold() in label.casefold() else typed
 
 
 def _headings(editor: Editor, document: Document, typed: TypedLink) -> lsp.CompletionList:
@@ -111,6 +116,7 @@ def _tags(editor: Editor, document: Document, typed: TypedTag) -> lsp.Completion
             detail=f"{count} {'note' if count == 1 else 'notes'}",
             kind=lsp.CompletionItemKind.Keyword,
             sort_text=f"{number:05}",
+            filter_text=_filter_text(tag, typed.text),
             text_edit=lsp.TextEdit(
                 range=document.positions.range(typed.start, typed.end), new_text=tag
             ),

@@ -98,24 +98,27 @@ def find_hashtags(text: str) -> list[str]:
     """Find the hashtags in the text of a note, each once as first written, without `#`.
 
     A hashtag is at the start of a line or after a blank, outside code, comments and links. It
-    ends before punctuation of any script.
+    ends before punctuation of any script; soft hyphens and the like are left out.
     """
     tags: dict[str, str] = {}
-    for _, tag in _hashtags(text):
-        tags.setdefault(tag_key(tag), tag)
+    for _, written in _hashtags(text):
+        tags.setdefault(tag_key(written), visible_tag(written))
     return list(tags.values())
 
 
 def rewrite_hashtags(text: str, rewrite: Callable[[str], str]) -> str:
     """The text with other hashtags; `rewrite` gets and gives them without `#`."""
-    found = ((start, tag, rewrite(tag)) for start, tag in _hashtags(text))
-    return spliced(
-        text, [Cut(start, start + len(tag), new) for start, tag, new in found if new != tag]
-    )
+    cuts = []
+    for start, written in _hashtags(text):
+        tag = visible_tag(written)
+        new = rewrite(tag)
+        if new != tag:
+            cuts.append(Cut(start, start + len(written), new))
+    return spliced(text, cuts)
 
 
 def _hashtags(text: str) -> Iterator[tuple[int, str]]:
-    """Each hashtag with where its name begins."""
+    """Each hashtag as written, with where its name begins."""
     if "#" not in text:
         return
     links = scan_links(text)
@@ -317,7 +320,12 @@ def markdown_link(shown: str, path: str, fragment: str = "", *, picture: bool = 
     """A link as any markdown program reads it; blanks and what ends a link are escaped."""
     text = _BRACKETS.sub(r"\\\g<0>", shown)
     anchor = f"#{quote(fragment, safe=_SAFE_IN_DESTINATION)}" if fragment else ""
-    return f"{'!' if picture else ''}[{text}]({quote(path, safe=_SAFE_IN_DESTINATION)}{anchor})"
+    return f"{'!' if picture else ''}[{text}]({encoded_path(path)}{anchor})"
+
+
+def encoded_path(path: str) -> str:
+    """A path as the destination of a markdown link."""
+    return quote(path, safe=_SAFE_IN_DESTINATION)
 
 
 def heading_anchor(heading: str) -> str:
@@ -398,6 +406,7 @@ MAX_TAG_LENGTH = 60
 
 _RUN_OF_BLANKS = re.compile(r"\s+")
 _HYPHENS = re.compile(r"-{2,}")
+_UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 
 def normalise_tag(text: str) -> str | None:
@@ -437,7 +446,7 @@ def is_valid_tag(text: str) -> bool:
 
 def tag_key(tag: str) -> str:
     """The form in which equal tags are equal texts: without case and a leading `#`."""
-    plain = unicodedata.normalize("NFC", tag.strip().lstrip("#"))
+    plain = unicodedata.normalize("NFC", visible_tag(tag).strip().lstrip("#"))
     return unicodedata.normalize("NFC", plain.casefold())
 
 
@@ -456,10 +465,15 @@ def merge_tags(existing: Iterable[str], added: Iterable[str]) -> list[str]:
 def leading_tag(text: str) -> str | None:
     """The tag with which the text begins (a hashtag without its `#`), or None."""
     end = 0
-    while end < len(text) and is_tag_character(text[end]):
+    while end < len(text) and (is_tag_character(text[end]) or _UNSEEN.match(text[end])):
         end += 1
     tag = text[:end].strip("/")
-    return tag if is_valid_tag(tag) else None
+    return tag if is_valid_tag(visible_tag(tag)) else None
+
+
+def visible_tag(written: str) -> str:
+    """A tag without soft hyphens and blanks without width, which come with copied text."""
+    return written if written.isascii() else _UNSEEN.sub("", written)
 
 
 def is_tag_character(letter: str) -> bool:

@@ -78,6 +78,15 @@ def alias_key(text: str) -> str:
     return "" if "/" in text else name_key(text.strip())
 
 
+def typed_key(text: str) -> str:
+    """The `name_key` of a path or name for somebody who types it without its accents."""
+    if text.isascii():
+        return name_key(text)
+    from amem_cli.language.lexicon import fold, without_accents
+
+    return without_accents(fold(_without_ending(text.rpartition("/")[2]).strip()))
+
+
 def is_linkable(path: str) -> bool:
     """Whether a wikilink can name the note: some characters in a file name break every link."""
     return not _UNLINKABLE.search(path) and all(
@@ -226,11 +235,28 @@ _PERCENTS = re.compile(r"%{2,}")
 _RESERVED = re.compile(
     r"\A(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?= *(?:\.|\Z))", re.IGNORECASE
 )
+# "Conflicted copy", as Dropbox, Maestral and others write it; the Latin ones are whole words.
+_COPY_IN_CONFLICT = "|".join(
+    (
+        r"\b(?:conflict(?:ed|ing) copy|sfconflict|in Konflikt stehende Kopie|Konfliktkopie"
+        r"|copie en conflit|copie conflictuelle|copia (?:conflictiva|en conflicto|in conflitto)"
+        r"|cópia (?:em conflito|conflitante)|conflicterende kopie|conflictkopie|konfliktkopi[ae]?"
+        r"|mot?stridiga? kopia|mo[dt]stridende kopi|kopia (?:powodująca konflikt|w konflikcie)"
+        r"|konfliktní kopie|çakışan kopya|salinan (?:yang )?(?:berkonflik|bercanggah)"
+        r"|конфлик(?:тующая|тная) копия|конфліктна копія)\b",
+        "競合(?:する)?コピー",
+        "冲突副本",
+        "衝突(?:複本|副本)",
+        "충돌(?:된)? ?사본",
+        "สำเนาที่ขัดแย้ง",
+    )
+)
 _CONFLICT = re.compile(
     r"\.sync-conflict-[0-9]{8}-[0-9]{6}"
-    r"|\([^()]{0,100}\b(?:conflicted copy|sfconflict)\b[^()]{0,100}\)"
-    r"|\(case conflict(?: [0-9]{1,3})?\)"
-    r"|_conflict-[0-9]{8}-[0-9]{6}"
+    rf"|\([^()]{{0,100}}(?:{_COPY_IN_CONFLICT})[^()]{{0,100}}\)"
+    r"|\(case conflict(?: [0-9]{1,3})?\)|\(case clash from [^()]{1,100}\)|\[conflicted\]"
+    r"|_conflict-(?:[^/]{1,60}-)?[0-9]{8}-[0-9]{6}"
+    r"|_[^_/]{1,60}_[a-z]{3}-[0-9]{1,2}-[0-9]{4,6}-[0-9]{4}_conflict(?=\.)"
     r"|-(?:DESKTOP|LAPTOP)-[A-Z0-9]{7}(?:-[0-9]{1,3})?(?=\.[a-z]{1,5}\Z)",
     re.IGNORECASE,
 )
@@ -290,18 +316,24 @@ def title_of(content: str, limit: int = 60, *, otherwise: str = "") -> str:
 def conflict_copy(name: str) -> bool:
     """Whether a file name is that of a sync conflict or of an editor's or a writer's leftover.
 
-    Knows Syncthing, Dropbox, Nextcloud, ownCloud, Seafile, Obsidian Sync, and OneDrive if the
-    computer has its factory name. iCloud's `Name 2.md` cannot be told apart from a note's own name.
+    Knows Syncthing, Dropbox in its languages, Maestral, Nextcloud, ownCloud, Seafile, Synology,
+    pCloud, Obsidian Sync, and OneDrive if the computer has its factory name. iCloud's `Name 2.md`
+    cannot be told apart from a note's own name.
     """
     lowered = name.lower()
     # These alone decide most names, in a tenth of the time.
-    suspect = "conflict" in lowered or "-desktop-" in lowered or "-laptop-" in lowered
-    return bool((suspect and _CONFLICT.search(name)) or _LEFTOVER.fullmatch(name))
+    suspect = (
+        "(" in name or "conflict" in lowered or "-desktop-" in lowered or "-laptop-" in lowered
+    )
+    return bool(
+        (suspect and _CONFLICT.search(unicodedata.normalize("NFC", name)))
+        or _LEFTOVER.fullmatch(name)
+    )
 
 
 def without_conflict_mark(name: str) -> str:
     """The name of the file of which a synchronising program made a conflict copy."""
-    stem = _CONFLICT_PART.sub("", name)
+    stem = _CONFLICT_PART.sub("", unicodedata.normalize("NFC", name))
     return " ".join(_without_full_stop(stem).split()) + _ENDING
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from amem_cli.index.records import NoteSummary
-from amem_cli.language.words import fold
+from amem_cli.language.lexicon import fold, without_accents
 from amem_cli.notes.names import NameTable, is_linkable, shortest_target
 from amem_cli.search.search import current_first
 
@@ -62,12 +62,12 @@ class NameList:
             target = shortest_target(note.path, table)
             later = newer[note.path][0].title if newer.get(note.path) else ""
             title = NoteName(note.path, note.title, target, "title", later)
-            entry = _Entry(title, fold(note.title), note.modified)
+            entry = _Entry(title, _typed(note.title), note.modified)
             self._titles[note.path] = entry
             self._entries.append(entry)
             for alias in note.aliases:
                 named = NoteName(note.path, alias, target, "alias", later)
-                self._entries.append(_Entry(named, fold(alias), note.modified))
+                self._entries.append(_Entry(named, _typed(alias), note.modified))
         titles = self._titles.values()
         self._latest = heapq.nlargest(_LATEST, titles, key=lambda each: each.modified)
 
@@ -83,7 +83,7 @@ class NameList:
             near: how near the notes' meaning is to the paragraph around, -1..1, by path.
             besides: the path of a note that is not meant.
         """
-        query = fold(typed.strip())
+        query = _typed(typed.strip())
         words = query.split()
         nearest = max(near.values(), default=0.0) or 1.0
         if query:
@@ -137,16 +137,21 @@ def _match(query: str, words: list[str], name: str) -> float:
     return 0.0
 
 
+def _typed(text: str) -> str:
+    """A name or tag as it is compared with what somebody types."""
+    return without_accents(fold(text))
+
+
 def matching_tags(tags: Mapping[str, int], typed: str, limit: int) -> list[tuple[str, int]]:
     """Tags for what was typed, with the number of their notes: the most used of the best matches.
 
     A level of a nested tag is found by its own beginning too.
     """
-    query = fold(typed)
+    query = _typed(typed)
     found = []
     for tag, count in tags.items():
-        folded = fold(tag)
-        if folded == query:
+        folded = _typed(tag)
+        if folded == query and fold(tag) == fold(typed):
             continue
         if folded.startswith(query):
             found.append((0, -count, tag))

@@ -59,6 +59,9 @@ SUGGESTED_SHARE = 0.6
 # A note that links to more notes than this says less about each of them.
 SELECTIVE_LINKS = 8
 MAX_CORRECTED = 8
+# A hash and the like may be named by so many of its letters and digits. Digits alone are a number,
+# unless they are as many as git shows of a hash: 100 does not mean 1000.
+_SHORTEST_IDENTIFIER, _SHORTEST_NUMBER = 3, 7
 MOST_TERMS = 64
 
 
@@ -66,7 +69,8 @@ class QueryScorer:
     """Scores the notes of an index for one query; `terms` are its words, corrected if misspelt."""
 
     def __init__(self, index: MemoryIndex, query: str, wide: int, allowed: set[str] | None) -> None:
-        self.terms, self.languages = index.text.search_terms(query), index.text.languages()
+        self.terms = with_identifiers_cut(index, index.text.search_terms(query))
+        self.languages = index.text.languages()
         self._query = query
         self._index = index
         self._wide = wide
@@ -207,25 +211,48 @@ class QueryScorer:
         return self._allowed is None or path in self._allowed
 
 
+def with_identifiers_cut(index: MemoryIndex, terms: list[str]) -> list[str]:
+    """The terms, with `*` behind those that are only the beginning of a hash or the like.
+
+    No encoder knows what that means, so it is done whatever else of the query is found.
+    """
+
+    def is_cut(term: str) -> bool:
+        return (
+            any(map(str.isdigit, term))
+            and term.isalnum()
+            and len(term) >= (_SHORTEST_NUMBER if term.isdigit() else _SHORTEST_IDENTIFIER)
+            and not index.text.document_frequency(term)
+            and index.text.document_frequency(f"{term}*") > 0
+        )
+
+    return [f"{term}*" if is_cut(term) else term for term in terms]
+
+
 def corrected(index: MemoryIndex, terms: list[str]) -> list[str]:
     """The terms, with those that no note holds replaced by what was probably meant.
 
     That is the words of a phrase, words that begin so, or the known word nearest in spelling.
     """
-    from amem_cli.language.words import mistakes_allowed, nearest_spelling
+    from amem_cli.language.words import (
+        may_be_cut,
+        mistakes_allowed,
+        nearest_spelling,
+        without_accents,
+    )
 
     words = []
     for term in loosened(terms)[:MAX_CORRECTED]:
-        allowed = mistakes_allowed(term)
         meant = None
-        if allowed and not index.text.document_frequency(term):
+        if may_be_cut(term) and not index.text.document_frequency(term):
             if index.text.document_frequency(f"{term}*"):
                 words.append(f"{term}*")
                 continue
+            allowed = mistakes_allowed(term)
             # The first letter is seldom wrong, but may have changed places with the second.
             spellings = [
                 spelling
-                for letter in dict.fromkeys(term[:2])
+                for letter in dict.fromkeys(without_accents(term)[:2] if allowed else "")
                 for spelling in index.text.spellings(letter, len(term) - 5, len(term) + allowed)
             ]
             meant = nearest_spelling(term, spellings)

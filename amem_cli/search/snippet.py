@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from amem_cli.index.text import indexable_text
@@ -16,12 +15,12 @@ from amem_cli.language.words import (
     is_unspaced,
     stem,
     stems,
+    without_accents,
 )
 from amem_cli.markdown.plain_text import plain_text
 
 SNIPPET_CHARACTERS = 240
 _BREAK = re.compile(r"[\W_]+")
-_ACCENTS = re.compile("[\u0300-\u036f]")
 _SHORTEST_ROOT = 4
 _TASK = re.compile(r"^([ \t>]*[-*+][ \t]+)\[([ xX])\](?=[ \t])", re.MULTILINE)
 
@@ -111,16 +110,12 @@ def _pieces(term: str) -> list[str]:
 
 
 def _indexed_words(token: str) -> list[str]:
-    written = indexable_text(token).partition("\n")[0]
-    return [word for word in _BREAK.split(written) if word]
+    return [word for word in _BREAK.split(indexable_text(token)) if word]
 
 
 def _bare(text: str) -> str:
     """Folded text without accents."""
-    folded = fold_scripts(fold(text))
-    if folded.isascii():
-        return folded
-    return _ACCENTS.sub("", unicodedata.normalize("NFD", folded))
+    return without_accents(fold_scripts(fold(text)))
 
 
 def _pairs(run: str, start: int, wanted: set[str]) -> list[tuple[int, int]]:

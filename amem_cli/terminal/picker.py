@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from amem_cli.language.lexicon import fold, without_accents
 from amem_cli.language.safe_text import on_one_line
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
     from prompt_toolkit.validation import Validator
 
     known = {
-        note.path: _folded(" ".join((note.title, note.path, note.made, *note.tags, *note.aliases)))
+        note.path: _typed(" ".join((note.title, note.path, note.made, *note.tags, *note.aliases)))
         for note in notes
     }
 
     def matching(text: str) -> list[NoteSummary]:
-        words = _folded(text).split()
+        words = _typed(text).split()
         found = [note for note in notes if all(word in known[note.path] for word in words)]
         return sorted(found, key=lambda note: note.path != text)
 
@@ -77,7 +77,6 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
     return matching(text)[0]
 
 
-def _folded(text: str) -> str:
-    """A text without case, accents and compatibility forms, as it is compared."""
-    parts = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in parts if not unicodedata.combining(char))
+def _typed(text: str) -> str:
+    """A note's names or what somebody types, as they are compared."""
+    return without_accents(fold(text))

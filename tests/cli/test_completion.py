@@ -49,6 +49,8 @@ def completed(amem: Program, line: str, shell: str = "zsh") -> list[str]:
     [
         ("amem show wee", ["Weekly review"]),
         ("amem show WÄ", ["Wärme"]),
+        ("amem show war", ["Wärme"]),
+        ("amem list --tag topic/war", ["topic/wärme"]),
         ("amem link 'Weekly review' it", ["It's raining"]),
         ("amem list --tag topic/w", ["topic/weekly", "topic/wärme"]),
         ("amem list --tag=topic/o", ["--tag=topic/obsidian"]),

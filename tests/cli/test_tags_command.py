@@ -107,3 +107,19 @@ def test_a_note_that_cannot_be_edited_is_named(amem: Program, vault: Path) -> No
     done = amem("tags", "rename", "food", "meal")
     assert done.code == 1 and "! bad.md is as it was" in done.out
     assert tags(amem)["meal"] == 4
+
+
+def test_a_soft_hyphen_makes_no_other_tag(amem: Program, vault: Path) -> None:
+    text = "---\ntags:\n  - gar\u00adden\n  - mine\u00ad\n---\n#gar\u00adden\n"
+    write_note(vault, "soft.md", text)
+    write_note(vault, "plain.md", "#garden\n")
+    assert tags(amem)["garden"] == 2
+    assert [each["path"] for each in amem("list", "--tag", "garden", "--json").json] == [
+        "plain.md",
+        "soft.md",
+    ]
+    assert amem("tags", "rename", "garden", "plot").code == 0
+    changed = (vault / "soft.md").read_text(encoding="utf-8")
+    assert "  - plot\n  - mine\u00ad\n---\n#plot\n" in changed
+    assert amem("undo", "--yes").code == 0
+    assert (vault / "soft.md").read_text(encoding="utf-8") == text

@@ -38,6 +38,23 @@ def test_links_are_completed_by_title_and_alias_from_text_that_is_not_saved(
     assert (vault / "new.md").read_text(encoding="utf-8") == "Nothing yet.\n"
 
 
+def test_names_and_tags_are_completed_without_their_accents(amem: Program, vault: Path) -> None:
+    names = ("Crème brûlée", "Naïve Bayes", "Žižek on ideology", "Łódź", "Gar\u00adden", "Ænima")
+    for name in names:
+        write_note(vault, f"{name}.md", "---\ntags: [école]\n---\nText.\n")
+    write_note(vault, "new.md", "Nothing yet.\n")
+    typed = ("[[creme", "[[naive b", "[[zizek", "[[lodz", "[[garden", "[[aenima")
+    with editing(amem, vault) as editor:
+        editor.open("new.md", "\n".join((*typed, "#eco")))
+        editor.until(lambda: len(editor.complete("new.md", "[[naive b")) == 1)
+        for text, name in zip(typed, names, strict=True):
+            best = editor.complete("new.md", text)[0]
+            # Editors leave out what does not hold the typed text.
+            assert (best.label, best.filter_text) == (name, text[2:])
+        (tag,) = editor.complete("new.md", "#eco")
+        assert (tag.label, tag.filter_text) == ("école", "eco")
+
+
 def test_a_link_in_code_or_behind_its_bar_is_left_alone(amem: Program, vault: Path) -> None:
     write_note(vault, "Walrus.md", "It dives.\n")
     with editing(amem, vault) as editor:

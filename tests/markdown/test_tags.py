@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from amem_cli.markdown.links import (
     MAX_TAG_LENGTH,
+    find_hashtags,
     is_valid_tag,
     leading_tag,
     merge_tags,
     normalise_tag,
+    rewrite_hashtags,
     tag_key,
 )
 
@@ -89,6 +91,14 @@ def test_merging_again_adds_nothing(existing: list[str], added: list[str]) -> No
     merged = merge_tags(existing, added)
     assert merged[: len(existing)] == existing
     assert merge_tags(merged, added) == merged
+
+
+def test_what_cannot_be_seen_makes_no_other_tag() -> None:
+    text = "#gar\u00adden and #pass\u200bword/a and #garden"
+    assert find_hashtags(text) == ["garden", "password/a"]
+    assert tag_key("gar\u00adden") == tag_key("#Garden")
+    renamed = rewrite_hashtags(text, lambda tag: "plot" if tag == "garden" else tag)
+    assert renamed == "#plot and #pass\u200bword/a and #plot"
 
 
 def test_a_text_may_begin_with_a_tag() -> None:

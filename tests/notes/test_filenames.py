@@ -16,6 +16,7 @@ from amem_cli.notes.names import (
     is_linkable,
     title_of,
     with_suffix,
+    without_conflict_mark,
 )
 
 DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
@@ -195,6 +196,26 @@ def test_a_title_is_one_short_line(content: str, limit: int) -> None:
         "Note (Case Conflict 1).md",
         "Note (SFConflict ann@x.y 2024-01-01-12-00-00).md",
         "Note_conflict-20240101-120000.md",
+        "Note_conflict-kim-20240101-120000.md",
+        "Note (conflicting copy 2022-08-30).md",
+        "Note (case clash from Ann 2024-01-01).md",
+        "Note [conflicted].md",
+        "Note_DiskStation_Apr-15-1123-2023_Conflict.md",
+        "Note_My-Mac.local_Apr-15-112355-2023_Conflict.md",
+        "Note (Kims in Konflikt stehende Kopie 2024-01-01).md",
+        "Note (Copie en conflit de Kim 2024-01-01).md",
+        "Note (Copia conflictiva de Kim 2024-01-01).md",
+        "Note (copia en conflicto de Kim 2024-01-01).md",
+        "Note (Copia in conflitto di Kim 2024-01-01).md",
+        "Note (Co\u0301pia em conflito de Kim 2024-01-01).md",
+        "Note (Kim's conflicterende kopie 2024-01-01).md",
+        "Note (Kims motstridiga kopia 2024-01-01).md",
+        "Note (kopia powodująca konflikt Kim 2024-01-01).md",
+        "Note (конфликтующая копия Kim 2024-01-01).md",
+        "Note (Kim の競合コピー 2024-01-01).md",
+        "Note (Kim 的冲突副本 2024-01-01).md",
+        "Note (Kim 的衝突複本 2024-01-01).md",
+        "Note (Kim의 충돌된 사본 2024-01-01).md",
         "Note-DESKTOP-AB12CD3.md",
         "Note-LAPTOP-AB12CD3-2.md",
         *("n.md~", "4913", "5036", "#n.md#", ".n.md.swp", "x.tmp", ".amem-1f2e.tmp", "~$n.docx"),
@@ -203,6 +224,8 @@ def test_a_title_is_one_short_line(content: str, limit: int) -> None:
 )
 def test_conflict_copies_and_leftovers(name: str) -> None:
     assert conflict_copy(name)
+    if name.startswith("Note"):
+        assert without_conflict_mark(name) == "Note.md"
 
 
 @pytest.mark.parametrize(
@@ -210,6 +233,7 @@ def test_conflict_copies_and_leftovers(name: str) -> None:
     [
         *("Note.md", "Note 2.md", "2024.md", "4913.md", "Conflict of interest.md", "Note (1).md"),
         *("Law (case conflict of laws).md", "My DESKTOP.md", "sync-conflict.md", "tmp.md"),
+        *("Konflikt (Kopie).md", "Plan_Conflict.md", "War_and_Conflict.md", "Note (copy).md"),
     ],
 )
 def test_names_of_notes(name: str) -> None:

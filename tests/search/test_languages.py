@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.search.search import Hit, search
+from amem_cli.search.search import Hit, Mode, search
 from amem_cli.search.snippet import marks
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
@@ -250,6 +250,123 @@ def test_the_snippet_of_a_long_note_shows_the_place(tmp_path: Path, query: str, 
     (hit,) = hits_of(ports.index, query)
     assert line.rstrip(".。") in hit.snippet
     assert hit.marks
+
+
+WRITTEN_OTHERWISE = {
+    # Soft hyphens, blanks without width, joiners: of web pages and PDF files.
+    "soft": "Die Donau\u00addampf\u00adschiff\u00adfahrt ist lang; eine Ver\u00adsiche\u00adrung.",
+    "zero": "The pass\u200bword policy and join\u2060ed\ufeff up, in \u202atheir\u202c own order.",
+    "persian": "می\u200cخواهم کتاب\u200cها را ببرم.",
+    "hash": "commit 3f2a9bc1d4e5 fixes issue GH-1234",
+    "version": "We run v2.14.3 of the parser in production.",
+    "runtime": "Built with python3.11 and 10.5mm of margin.",
+    "time": "Meeting at 2024-03-15T14:30:00Z with the builders.",
+    "stamp": "backup_20230705T081500Z.tar is complete.",
+    "polish": "A trip to Łódź and Wrocław in May.",
+    "danish": "The bridge over Øresund; ask Søren.",
+    "serbian": "Novak Đoković and Đorđević.",
+    "icelandic": "Þórshöfn; œuvre; æsir; Davíð",
+    "vietnamese": "Ông Đức",
+    "turkish": "IĞDIR ilçesi, Diyarbakır",
+    "maltese": "Ħamrun, Għarb; Sámi Áŋŋel and ŧ",
+    "other": "Another note about rivers and bread.",
+}
+
+
+@pytest.fixture(scope="module")
+def otherwise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
+    root = tmp_path_factory.mktemp("vault")
+    for name, text in WRITTEN_OTHERWISE.items():
+        write_note(root, f"{name}.md", f"{text}\n")
+    ports = open_vault(root)
+    synchronise(ports)
+    embed_missing(ports, FakeEncoder())
+    yield ports.index
+    ports.index.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "marked"),
+    [
+        ("Donaudampfschifffahrt", "soft", "Donau\u00addampf\u00adschiff\u00adfahrt"),
+        ("Versicherung", "soft", "Ver\u00adsiche\u00adrung"),
+        ("Ver\u00adsicherung", "soft", "Ver\u00adsiche\u00adrung"),
+        ("password", "zero", "pass\u200bword"),
+        ('"password policy"', "zero", "pass\u200bword"),
+        ("joined", "zero", "join\u2060ed"),
+        ("their", "zero", "their"),
+        ("میخواهم", "persian", "می\u200cخواهم"),
+        ("می\u200cخواهم", "persian", "می\u200cخواهم"),
+        ("کتاب", "persian", None),
+        ("3f2a9bc", "hash", "3f2a9bc1d4e5"),
+        ("3f2a9bc*", "hash", "3f2a9bc1d4e5"),
+        ("3f2", "hash", "3f2a9bc1d4e5"),
+        ("rivers 3f2a9bc", "hash", "3f2a9bc1d4e5"),
+        ("GH-12*", "hash", "GH-1234"),
+        ("2.14.3", "version", "v2.14.3"),
+        ("v2.14.3", "version", "v2.14.3"),
+        ("2.14", "version", "v2.14.3"),
+        ("v2*", "version", "v2.14.3"),
+        ("3.11", "runtime", "python3.11"),
+        ("python 3.11", "runtime", "python3.11"),
+        ("10.5", "runtime", "10.5mm"),
+        ("2024-03-15", "time", "2024-03-15T14:30:00Z"),
+        ("2024-03*", "time", "2024-03-15T14:30:00Z"),
+        ("2024-03-15 14:30", "time", "2024-03-15T14:30:00Z"),
+        ("2024-03-15T14:30", "time", "2024-03-15T14:30:00Z"),
+        ("14:30", "time", "2024-03-15T14:30:00Z"),
+        ("20230705", "stamp", "backup_20230705T081500Z"),
+        ("Lodz", "polish", "Łódź"),
+        ("Łódź", "polish", "Łódź"),
+        ("wroclaw", "polish", "Wrocław"),
+        ("Oresund", "danish", "Øresund"),
+        ("soren", "danish", "Søren"),
+        ("Dokovic", "serbian", "Đoković"),
+        ("Dordevic", "serbian", "Đorđević"),
+        ("Duc", "vietnamese", "Đức"),
+        ("thorshofn", "icelandic", "Þórshöfn"),
+        ("oeuvre", "icelandic", "œuvre"),
+        ("aesir", "icelandic", "æsir"),
+        ("david", "icelandic", "Davíð"),
+        ("ığdır", "turkish", "IĞDIR"),
+        ("igdir", "turkish", "IĞDIR"),
+        ("diyarbakir", "turkish", "Diyarbakır"),
+        ("hamrun", "maltese", "Ħamrun"),
+        ("gharb", "maltese", "Għarb"),
+        ("annel", "maltese", "Áŋŋel"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_what_is_seen_alike_and_typed_on_any_keyboard_is_found(
+    otherwise: MemoryIndex, mode: Mode, query: str, path: str, marked: str | None
+) -> None:
+    hits = search(otherwise, query, encoder=FakeEncoder(), mode=mode, neighbors=False, limit=20)
+    (hit,) = (hit for hit in hits if hit.note.path == f"{path}.md")
+    assert hit.close and (hit is hits[0] or mode == "hybrid")
+    shown = " ".join(hit.snippet[start:end] for start, end in hit.marks)
+    assert marked is None or marked in shown
+
+
+@pytest.mark.parametrize("query", ["1000", "9f2a9bc", "2.15", "2025-03-15", "9:30"])
+def test_numbers_that_no_note_begins_with_find_none(otherwise: MemoryIndex, query: str) -> None:
+    assert not any(hit.close for hit in hits_of(otherwise, query))
+
+
+def test_one_query_for_a_version_finds_every_way_to_write_it(tmp_path: Path) -> None:
+    for name, text in (
+        ("a", "Runs v3.12.1 here."),
+        ("b", "Runs 3.12.1 here."),
+        ("c", "Runs 13.12.1 here."),
+        ("d", "Runs python 3.9 here."),
+        ("e", "Runs python3.9 here."),
+    ):
+        write_note(tmp_path, f"{name}.md", text)
+    ports = open_vault(tmp_path)
+    synchronise(ports)
+    for queries, names in ((("3.12.1", "v3.12.1"), "ab"), (("python3.9", '"python 3.9"'), "de")):
+        for query in queries:
+            close = [hit.note.path[0] for hit in hits_of(ports.index, query) if hit.close]
+            assert sorted(close) == [*names]
 
 
 PIECES = [

@@ -5,13 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+import pytest
+
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
+from amem_cli.errors import NotFoundError
 from amem_cli.index.sync import synchronise
 from amem_cli.search.completion import NameList
 from amem_cli.search.read import note_named
 from amem_cli.search.search import supersessions
-from tests.vaults import open_vault
+from tests.vaults import open_vault, write_note
 
 
 def test_a_note_that_was_replaced_stands_below_the_newer_one(tmp_path: Path) -> None:
@@ -30,3 +33,38 @@ def test_a_note_that_was_replaced_stands_below_the_newer_one(tmp_path: Path) -> 
     assert offered[1].newer == "Rent from June"
     near = {older.path: 0.9, newer.path: 0.8}
     assert [each.name for each in names.by_meaning(near, 10)] == ["Rent from June", "Rent"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [
+        ("creme brulee", "Crème brûlée.md"),
+        ("CREME BRÛLÉE", "Crème brûlée.md"),
+        ("notes/lodz", "notes/Łódź.md"),
+        ("the aenima", "third.md"),
+        ("dessert prefere", "Crème brûlée.md"),
+        ("garden", "Gar\u00adden.md"),
+        ("naïve", "naive.md"),
+    ],
+)
+def test_a_name_may_be_typed_without_its_accents(tmp_path: Path, typed: str, path: str) -> None:
+    write_note(tmp_path, "Crème brûlée.md", "---\naliases: [Dessert préféré]\n---\nSugar.\n")
+    write_note(tmp_path, "notes/Łódź.md", "A town.\n")
+    write_note(tmp_path, "third.md", "---\ntitle: The Ænima\n---\nA record.\n")
+    write_note(tmp_path, "Gar\u00adden.md", "Roses.\n")
+    write_note(tmp_path, "naive.md", "[[creme brulee]]\n")
+    ports = open_vault(tmp_path)
+    synchronise(ports)
+    assert note_named(ports.index, typed).path == path
+    assert ports.index.links.outgoing("naive.md") == [], "for Obsidian that is another name"
+
+
+def test_what_is_written_comes_before_what_it_is_without_accents(tmp_path: Path) -> None:
+    for name in ("resume", "résumé", "Résume"):
+        write_note(tmp_path, f"{name}.md", "Text.\n")
+    ports = open_vault(tmp_path)
+    synchronise(ports)
+    assert note_named(ports.index, "resume").path == "resume.md"
+    assert note_named(ports.index, "résumé").path == "résumé.md"
+    with pytest.raises(NotFoundError, match="names 3 notes"):
+        note_named(ports.index, "resumé")
