@@ -39,6 +39,7 @@ _COPY = re.compile(
 _NUMBER = re.compile(r"\d+")
 _TEMPLATE = re.compile(r"\b(?:templates?|vorlagen?)\b")
 _OPENING_TITLE = re.compile(r" {0,3}#(?:[ \t]|\Z)")
+_UNDERLINE = re.compile(r" {0,3}=+[ \t\r]*")
 _MONTH_OR_DAY = re.compile(
     r"\b(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|mon|tue|wed|thu|fri|sat|sun"
     r"|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\w*"
@@ -80,8 +81,11 @@ def without_title(text: str, titles: Collection[str]) -> str:
     """A text without an opening heading of level 1 that only repeats the note's name."""
     line, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
     name = _folded(line.strip().strip("#"))
-    repeats = _OPENING_TITLE.match(line) and name in map(_folded, titles)
-    return rest if repeats else text
+    if not _OPENING_TITLE.match(line):
+        underline, _, rest = rest.partition("\n")
+        if not _UNDERLINE.fullmatch(underline):
+            return text
+    return rest if name in map(_folded, titles) else text
 
 
 def _folded(text: str) -> str:

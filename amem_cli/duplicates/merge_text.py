@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from amem_cli.errors import HeaderRefused, SettingsError
 from amem_cli.markdown.footnotes import find_footnotes, with_own_footnotes
+from amem_cli.markdown.outline import headings
 from amem_cli.markdown.regions import find_regions
 from amem_cli.notes.front_matter import BOM, Entry, Header, find_fences, read_header
 from amem_cli.notes.note import PropertyNames, body_bytes
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|\Z)")
 _LINE = re.compile(r"[^\n]*\n?")
 _TICKS = re.compile(r"`{3,}")
 _ALIASES = ("aliases", "alias")
@@ -61,20 +61,22 @@ def _blocks(text: str) -> Iterator[_Block]:
     regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
     undivided = deque(sorted([*footnotes, *((each.start, each.end) for each in regions)]))
     edges = {edge for span in footnotes for edge in span}
+    outline = {each.start: each for each in headings(text)}
     lines: list[str] = []
-    closing = 0
+    closing = heading_end = 0
     for match in _LINE.finditer(text):
         line = match.group()
         while undivided and undivided[0][0] < match.start():
             closing = max(closing, undivided.popleft()[1])
         inside = match.start() < closing
-        heading = None if inside else _HEADING.match(line)
+        heading = None if inside else outline.get(match.start())
         if heading or (not inside and (not line.strip() or match.start() in edges)):
             yield from _block(lines)
             lines = []
         if heading:
-            yield from _block([line], len(heading[1]))
-        elif inside or line.strip():
+            heading_end = heading.end
+            yield from _block([text[heading.start : heading.end]], heading.level)
+        elif match.start() >= heading_end and (inside or line.strip()):
             lines.append(line)
     yield from _block(lines)
 

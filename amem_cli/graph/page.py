@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.data import table
 from amem_cli.graph.graph import shortened
 from amem_cli.graph.stats import link_days, note_days
+from amem_cli.markdown.outline import headings
 from amem_cli.markdown.plain_text import prose
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ MOST_WORDS = 24
 Passages = Callable[[str], Sequence[str]]
 Positions = Mapping[str, tuple[float, float]]
 Clusters = Sequence[tuple[str, list[str]]]
-
-_HEADING = re.compile(r"\A\s*#{1,6}[ \t]+([^\n]*)\n")
 
 
 # Comments that name an address, and maps that a browser would look for beside the page.
@@ -181,8 +180,8 @@ def _beginning(passages: Sequence[str], title: str, longest: int) -> str:
     if not passages:
         return ""
     text = passages[0][: 4 * longest]
-    heading = _HEADING.match(text)
     # The panel shows the title already.
-    if heading and heading[1].strip() == title:
-        text = text[heading.end() :]
+    opening = headings(text)[:1]
+    if opening and opening[0].written == title and not text[: opening[0].start].strip():
+        text = text[opening[0].end :]
     return shortened(" ".join(prose(text).splitlines()), longest)

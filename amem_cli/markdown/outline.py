@@ -9,9 +9,22 @@ from dataclasses import dataclass, replace
 
 from amem_cli.markdown.links import WikiLink, find_links, is_tag_character
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.markdown.regions import find_regions, visible_text
+from amem_cli.markdown.regions import blank_out, find_regions, visible_text
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\r?$", re.MULTILINE)
+_UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*\r?$", re.MULTILINE)
+_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z|=+\Z")
+_ATX = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)")
+# What begins another block than a paragraph. An underline that is not indented as far as an item's
+# text does not belong to that.
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)")
+_NO_PARAGRAPH = re.compile(
+    rf"{_ITEM.pattern}|[ \t]*[>|]|(?: {{4}}| {{0,3}}\t)|[ \t]*\[[^\]]+\]:|[ \t|:-]*\|[ \t|:-]*\Z"
+    r"| {0,3}</?(?:div|p|table|t[rdh]|thead|tbody|details|summary|[uod]l|li|section|article|aside"
+    r"|center|figure|form|header|footer|nav|pre|script|style|iframe|h[1-6])\b",
+    re.IGNORECASE,
+)
+_FURTHEST = 100  # lines in which the beginning of a list is looked for
 _BLANKS = re.compile(r"\s+")
 
 
@@ -22,8 +35,8 @@ class Heading:
     Attributes:
         level: 1 to 6.
         text: as a reader sees it, without markup.
-        written: as it is written, without the number signs.
-        start, end: its line, as a slice of the text.
+        written: as it is written, without the number signs or the line below.
+        start, end: its lines, as a slice of the text.
         section_end: where the next heading of this level or a higher one begins, or the text ends.
     """
 
@@ -38,16 +51,19 @@ class Heading:
 def headings(text: str, start: int = 0) -> list[Heading]:
     """The headings of a text, in order; what looks like one in code or a comment is none.
 
+    They begin with `#`, or stand above a line of `=` (level 1) or `-` (level 2).
+
     Args:
         start: where the body begins, behind the front matter.
     """
     body = text[start:]
-    if "#" not in body:
-        return []
-    found = [
-        (len(match[1]), body[match.start(2) : match.end(2)], match.start(), match.end())
-        for match in _HEADING.finditer(visible_text(body))
-    ]
+    found = _underlined(body)
+    if "#" in body:
+        found += (
+            (len(match[1]), body[match.start(2) : match.end(2)], match.start(), match.end())
+            for match in _HEADING.finditer(visible_text(body))
+        )
+    found.sort(key=lambda each: each[2])
     ends = [len(body)] * len(found)
     open_ones: list[int] = []
     for number, (level, _, at, _) in enumerate(found):
@@ -55,10 +71,62 @@ def headings(text: str, start: int = 0) -> list[Heading]:
             ends[open_ones.pop()] = at
         open_ones.append(number)
     return [
-        Heading(level, plain_text(words), words, start + at, start + to, start + end)
+        Heading(
+            level, " ".join(plain_text(words).split()), words, start + at, start + to, start + end
+        )
         for (level, words, at, to), end in zip(found, ends, strict=True)
         if words
     ]
+
+
+def _underlined(body: str) -> list[tuple[int, str, int, int]]:
+    """Headings above a line, as CommonMark has them: level, words, start and end."""
+    if not _UNDERLINE.search(body):
+        return []
+    # Code within words is left, for a line of code and one with a name in it must not look alike.
+    blocks = ((each.start, each.end) for each in find_regions(body) if each.kind != "code")
+    visible = blank_out(body, blocks)
+    found = []
+    done = 0
+    for match in _UNDERLINE.finditer(visible):
+        start = _paragraph_start(visible, match.start(), done)
+        done = match.end()
+        if start is not None:
+            level = 1 if match[1][0] == "=" else 2
+            found.append((level, body[start : match.start()].strip(), start, match.end()))
+    return found
+
+
+def _paragraph_start(visible: str, end: int, earliest: int) -> int | None:
+    """Where the paragraph begins that a line at `end` underlines; None if there is none."""
+    start = end
+    while start > earliest:
+        above = visible.rfind("\n", 0, start - 1) + 1
+        line = visible[above : start - 1].rstrip("\r")
+        if not line.strip("\0 \t") or _ATX.match(line) or _RULE.match(line):
+            break
+        if _NO_PARAGRAPH.match(line):
+            return None
+        start = above
+    paragraph = visible[start:end]
+    # Above may be the opening line of properties that cannot be read.
+    is_header = visible[:start].rstrip() == "---"
+    if start == end or is_header or paragraph.count("$$") % 2:
+        return None
+    return None if paragraph[0] == " " and _is_in_item(visible, start) else start
+
+
+def _is_in_item(visible: str, start: int) -> bool:
+    """Whether indented text belongs to an item of a list above it."""
+    for _ in range(_FURTHEST):
+        if not start:
+            break
+        above = visible.rfind("\n", 0, start - 1) + 1
+        line = visible[above : start - 1]
+        if line.strip() and (_ITEM.match(line) or line[0] not in " \t"):
+            return _ITEM.match(line) is not None
+        start = above
+    return False
 
 
 def heading_named(outline: Sequence[Heading], fragment: str) -> Heading | None:

@@ -19,7 +19,7 @@ _QUOTE_MARKS = re.compile(r"[ \t>]*")
 # No backtick may follow on the line: "```x```" is inline code.
 _FENCE_OPENING = re.compile(r"`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,}")
 _FENCE_CLOSING = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*\r?\n?")
-_BLOCK_START = re.compile(r"#{1,6}[ \t]|\|")
+_BLOCK_START = re.compile(r"#{1,6}[ \t]|\||(?:=+|-+)[ \t]*(?:\r?\n|\Z)")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]:")
 _INLINE_MARK = re.compile(r"\\[!-/:-@\[-`{-~]|`+|%%|<!--")
 _NO_BREAK = re.compile(r"[^\n]+")

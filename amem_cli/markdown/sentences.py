@@ -14,6 +14,7 @@ _IN_PLACE_OF_A_LINK = "\1"
 _AROUND = " \t\r\0>"
 _MARKED = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)][ \t])")
 _HEADING = re.compile(r"#{1,6}[ \t]")
+_UNDERLINE = re.compile(r"=+|-{2,}")
 _RULER = re.compile(r"[ \t>|:-]+")
 _TAG = re.compile(r"(?<!\S)#\S+")
 _ADDRESS = re.compile(r"<?\b(?:https?|ftp|mailto|obsidian|file):[^\s>)]+")
@@ -73,6 +74,7 @@ def _blocks(bare: str) -> Iterator[tuple[int, int, bool]]:
         is_text = not (
             table
             or _HEADING.match(content)
+            or _UNDERLINE.fullmatch(following.strip())
             or _LIST_OF_WORDS.match(content)
             or not _TAG.sub("", content).strip(" \t,-*")
         )

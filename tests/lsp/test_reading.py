@@ -73,6 +73,31 @@ def test_a_definition_is_the_heading_or_block_that_a_link_names(amem: Program, v
         assert leads("[[N") is None
 
 
+def test_headings_above_a_line_are_headings_as_well(amem: Program, vault: Path) -> None:
+    text = (
+        "Field report\n====\n\nintro\n\nPart *one*,\nagain\n---\nfirst\n\n## Two\n\n- a\n---\nb\n"
+    )
+    write_note(vault, "report.md", text)
+    with editing(amem, vault) as editor:
+        editor.begin("new.md", "[[report#Part one, again]] [[report#")
+        params = lsp.DefinitionParams(**editor.at("new.md", "[[rep"))
+        found = editor.ask("text_document_definition", params)
+        assert found.range.start.line == 5
+        offered = editor.complete("new.md", "[[report#Part one, again]] [[report#")
+        assert [each.label for each in offered] == ["Field report", "Part one, again", "Two"]
+        editor.open("report.md")
+        document = lsp.TextDocumentIdentifier(editor.uri("report.md"))
+        (top,) = editor.ask(
+            "text_document_document_symbol", lsp.DocumentSymbolParams(text_document=document)
+        )
+        assert (top.name, top.range.start.line, top.selection_range.end.line) == (
+            "Field report",
+            0,
+            1,
+        )
+        assert [each.name for each in top.children] == ["Part one, again", "Two"]
+
+
 def test_references_are_the_links_of_other_notes_unsaved_ones_too(
     amem: Program, vault: Path
 ) -> None:
