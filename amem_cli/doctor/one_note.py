@@ -152,16 +152,34 @@ class NoteChecks:
             return
         known = {event.path for event in self._ports.index.events.read(note.id)} & {*paths}
         line = _line(text, property_line(raw, self._ports.names.id))
-        if len(known) != 1:
+        originals = [each for each in others if _is_named_after(note.path, each)]
+        if len(known) != 1 and originals:
+            name = originals[0]
+            message = f"is most likely a copy of {name}, whose id {note.id} it has"
+            hint = (
+                f"Take over what {name} lacks, and delete this file; or remove its line"
+                f" `{self._ports.names.id}:`, and both stay."
+            )
+            yield PlacedFinding(Finding(note.path, message, hint, check="conflicts"), *line)
+        elif len(known) != 1:
+            # Copies are told by themselves.
+            same = [
+                path for path in paths if not any(_is_named_after(path, each) for each in paths)
+            ]
+            others = [path for path in same if path != note.path]
+            if not others:
+                return
             why = f"the journal {'names more than one' if known else 'knows none'} of them"
             message = f"has the id {note.id}, and so has {', '.join(others)}; {why}"
             hint = f"Remove the line `{self._ports.names.id}:` from the note that is the copy."
             finding = Finding(note.path, message, hint, check="ids")
-            yield PlacedFinding(finding, *line, same=tuple(paths))
+            yield PlacedFinding(finding, *line, same=tuple(same))
         elif note.path not in known:
             (original,) = known
             message = f"has the id {note.id}, which belongs to {original} according to the journal"
             hint = "If it is a copy, remove this line; amem then gives the note a new id."
+            if _is_named_after(note.path, original):
+                hint = f"First take over what {original} lacks, if both were edited. {hint}"
             fix = partial(give_new_id, self._open_ports, note.path, note.id, original)
             yield PlacedFinding(Finding(note.path, message, hint, fix=fix, check="ids"), *line)
 
@@ -240,6 +258,14 @@ class NoteChecks:
             return self._ports.vault.exists(target.lstrip("/"))
         except UnsafePath:
             return False
+
+
+def _is_named_after(path: str, original: str) -> bool:
+    """Whether a file's name is that of another one, which goes on: `Note 2.md`, `Note (Ann).md`."""
+    name, other = name_key(path), name_key(original)
+    return (
+        name.startswith(other) and not name[len(other) : len(other) + 1].isalnum() and name != other
+    )
 
 
 def _line(text: str, number: int) -> tuple[int, int]:

@@ -426,4 +426,5 @@ class LinksAfterMove:
         path = posixpath.normpath(posixpath.join(folder, link.target))
         if not is_relative or folder == posixpath.dirname(here) or path.startswith(".."):
             return None
-        return destination(path, here, link.target) if self._ports.vault.exists(path) else None
+        found = self._ports.vault.spelled(path)
+        return None if found is None else destination(found, here, link.target)

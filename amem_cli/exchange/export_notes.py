@@ -6,8 +6,9 @@ Keeps private notes, and links to notes that are not exported, out of the export
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from posixpath import dirname, relpath
+from posixpath import dirname, normpath, relpath
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.editing.renames import redirected_properties
@@ -20,12 +21,14 @@ from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
 from amem_cli.markdown.links import (
     WikiLink,
+    encoded_path,
     find_links,
     heading_anchor,
     is_attachment,
     markdown_link,
     parse_link,
     rewrite_links,
+    target_span,
 )
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import RememberedNames, resolve
@@ -175,7 +178,7 @@ class MarkdownExport:
             self.selection.report(path, "is not UTF-8 and is exported as it is")
             self.selection.scan(body.decode("utf-8", "replace"), path)
         else:
-            plain = rewrite_links(text, lambda link, _: self._plain(link, path))
+            plain = rewrite_links(text, lambda link, written: self._plain(link, written, path))
             raw = header + (plain + self._related(note, text)).encode("utf-8")
         self._put(path, raw, self.written)
 
@@ -210,13 +213,13 @@ class MarkdownExport:
                 self.selection.report(note.path, message)
             return raw
 
-    def _plain(self, link: WikiLink, source: str) -> str | None:
+    def _plain(self, link: WikiLink, written: str, source: str) -> str | None:
         """The text that replaces a link; None to leave it."""
         if link.style == "markdown":
             other = self._others.other(link, source)
             if other is not None:
                 self._copy(other)
-                return None
+                return _led_to(link, written, source, other)
         found = resolve(link.target, source, self._names)
         if found is not None and found not in self._notes:
             # The note is not exported, so only the words remain.
@@ -226,7 +229,7 @@ class MarkdownExport:
                 self.selection.remember(source, found)
             return link.display or name
         if link.style == "markdown":
-            return None
+            return _led_to(link, written, source, found) if found and link.target else None
         if found is not None:
             return _note_link(link, source, found)
         return self._file_link(link, source)
@@ -279,13 +282,24 @@ class MarkdownExport:
         return gap + end.join([RELATED, "", *lines.values(), ""])
 
 
+def _led_to(link: WikiLink, written: str, source: str, path: str) -> str | None:
+    """A markdown link that names a file as it is on the disk; None if it does."""
+    own = dirname(source) or "."
+    if path in (normpath(f"{own}/{link.target}"), link.target.lstrip("/")):
+        return None
+    start, end = target_span(written, replace(link, start=0, end=len(written)))
+    return written[:start] + encoded_path(relpath(path, own)) + written[end:]
+
+
 def _note_link(link: WikiLink, source: str, target: str) -> str:
     shown = link.display or link.target.rpartition("/")[2].removesuffix(".md")
     if link.fragment and not link.display:
         shown += "" if link.fragment.startswith("^") else f" > {link.fragment.replace('#', ' > ')}"
     anchor = "" if link.fragment.startswith("^") else heading_anchor(link.fragment)
     if not link.target:
-        return markdown_link(link.display or link.fragment, "", anchor)
+        # Other programs know no anchors of blocks.
+        words = link.display or link.fragment
+        return markdown_link(words, "", anchor) if anchor else words
     return markdown_link(shown, relpath(target, dirname(source) or "."), anchor)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -128,7 +128,14 @@ JOURNALS = "journals/"
 PAGES = "pages/"
 
 _PROPERTY = re.compile(r"[ \t]{0,40}(?:- )?([A-Za-z][\w.?!/-]{0,60})::(?=\s|\Z)(.*)", re.DOTALL)
-_BLOCK_ID = re.compile(r"^[ \t]*id::[ \t]+([0-9a-fA-F-]{36})[ \t]*\r?$", re.MULTILINE)
+_BLOCK_ID = re.compile(r"^[ \t]*(?:-[ \t]+)?id::[ \t]+([0-9a-fA-F-]{36})[ \t]*\r?$", re.MULTILINE)
+_BULLET = re.compile(r"[ \t]*-(?:[ \t]|\r?\Z)")
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_TITLE = re.compile(r"#{1,6}[ \t]")
+# What ends a paragraph of a block, beside a blank line.
+_OTHER_PART = re.compile(
+    rf"{_FENCE.pattern}|{_TITLE.pattern}|\$\$|[|>]|(?:[*+]|\d{{1,9}}[.)])[ \t]"
+)
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _REFERENCE = re.compile(
     rf"\{{\{{embed[ \t]+\(\((?P<embedded>{_UUID})\)\)[ \t]*\}}\}}"
@@ -217,7 +224,8 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
     """A page whose properties are a note's, and whose references to blocks are links to them.
 
     Blocks stay as they are, with their own properties; an id that is a property becomes the block's
-    anchor, `^id`, at the end of its first line.
+    anchor, `^id`: at the end of its first paragraph, behind code, a formula, a table or a quote on
+    a line of its own.
     """
     properties, body = _page_properties(text)
     body, dangling = _references(_anchored_blocks(body), page_of)
@@ -267,24 +275,63 @@ def _page_properties(text: str) -> tuple[dict[str, str], str]:
 
 
 def _anchored_blocks(text: str) -> str:
-    """The text with `id:: …` lines turned into anchors at the end of their block's first line."""
+    """The text with `id:: …` lines turned into anchors where Obsidian sees them."""
     if "id::" not in text:
         return text
+    lines = text.split("\n")
     # Code may show such lines.
-    visible = _visible(text, "fence", "comment")
-    first = -1
-    lines: list[str] = []
-    for line, shown in zip(text.split("\n"), visible.split("\n"), strict=True):
-        match = _BLOCK_ID.match(shown)
-        if match is not None and first >= 0:
-            ending = "\r" if lines[first].endswith("\r") else ""
-            opening = lines[first].removesuffix("\r").rstrip()
-            lines[first] = f"{opening} ^{match[1].lower()}{ending}"
-            continue
-        if line.lstrip().startswith("- "):
-            first = len(lines)
-        lines.append(line)
-    return "\n".join(lines)
+    visible = _visible(text, "fence", "comment").split("\n")
+    starts = [number for number, line in enumerate(visible) if _BULLET.match(line)]
+    anchored = lines[: starts[0]] if starts else lines
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        ids = (at for at in range(start, end) if _BLOCK_ID.match(visible[at]))
+        anchored += _anchored(lines[start:end], next(ids, start) - start, visible[start])
+    return "\n".join(anchored)
+
+
+def _anchored(block: list[str], at: int, opening: str) -> list[str]:
+    """The lines of a block, with the id in one of them as its anchor.
+
+    Args:
+        at: which line; the first one need not hold an id.
+        opening: the first line, blank where it is code.
+    """
+    match = _BLOCK_ID.match(block[at] if at else opening)
+    if match is None:
+        return block
+    indent = block[0][: block[0].index("-")]
+    ending = "\r" if block[0].endswith("\r") else ""
+    lines = block[:at] + block[at + 1 :]
+    if not at:
+        lines[:1] = [f"{indent}- {lines[0].lstrip() if lines else ending}"]
+    last, follows, is_parted = _first_part(lines)
+    anchor = f"^{match[1].lower()}{ending}"
+    if not follows:
+        lines[last] = f"{lines[last].rstrip()} {anchor}"
+        return lines
+    own = [*([ending] if is_parted else []), f"{indent}  {anchor}"]
+    if lines[last + 1 :] and lines[last + 1].strip():
+        own.append(ending)
+    return [*lines[: last + 1], *own, *lines[last + 1 :]]
+
+
+def _first_part(lines: Sequence[str]) -> tuple[int, bool, bool]:
+    """Where the first paragraph, code, formula, table or quote of a block ends: its last line,
+    whether an anchor follows on a line of its own, and whether a blank line parts that from it."""
+    texts = [lines[0].lstrip()[1:].strip(), *(line.strip() for line in lines[1:])]
+    first, last = texts[0], len(texts) - 1
+    fence = _FENCE.match(first)
+    if fence:
+        closing = (at for at in range(1, last) if re.fullmatch(f"{fence[0]}+", texts[at]))
+        return next(closing, last), True, False
+    if first.startswith("$$"):
+        closing = (at for at in range(last) if texts[at].count("$$") > (at == 0))
+        return next(closing, last), True, False
+    if first[:1] in ("|", ">"):
+        further = (at - 1 for at in range(1, len(texts)) if not texts[at].startswith(first[0]))
+        return next(further, last), True, True
+    ends = (at - 1 for at in range(1, len(texts)) if not texts[at] or _OTHER_PART.match(texts[at]))
+    return 0 if _TITLE.match(first) else next(ends, last), False, False
 
 
 def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:

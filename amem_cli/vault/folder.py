@@ -266,6 +266,24 @@ class VaultFolder:
                     opened.enter(name)
         return True
 
+    def spelled(self, path: str) -> str | None:
+        """The path, as it is on the disk, of a regular file that a link names, its accents in any
+        form; None if there is none."""
+        if self.exists(path):
+            return path
+        names: list[str] = []
+        with suppress(OSError, UnsafePath), OpenFolder(self.root) as opened:
+            for name in PurePosixPath(path).parts:
+                if names:
+                    opened.enter(names[-1])
+                with opened.entries() as entries:
+                    same = [each.name for each in entries if composed(each.name) == composed(name)]
+                if not same:
+                    return None
+                names.append(same[0])
+        found = "/".join(names)
+        return found if self.exists(found) else None
+
     def read(self, path: str) -> FileContent:
         """Read one note; never blocks on a FIFO, never follows a link.
 

@@ -128,6 +128,25 @@ def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault:
     assert done.json["broken_links"] == 1
 
 
+def test_plain_markdown_names_files_as_they_are_on_the_disk(amem: Program, vault: Path) -> None:
+    (vault / "att").mkdir()
+    (vault / "att/Bild a\u0308.png").write_bytes(b"x")
+    write_note(vault, "Cafe\u0301.md", "A house.\n")
+    write_note(
+        vault,
+        "deep/hub.md",
+        "![](../att/Bild%20%C3%A4.png) [c](../Caf%C3%A9.md#Part) [d](../Cafe\u0301.md)"
+        " [[#^x]] [[#^x|that]] ^x\n",
+    )
+    assert amem("export", "--format", "markdown", "--output", "plain").code == 0
+    plain = amem.folder / "plain"
+    assert (plain / "att/Bild a\u0308.png").is_file()
+    assert (plain / "deep/hub.md").read_text(encoding="utf-8") == (
+        "![](../att/Bild%20a%CC%88.png) [c](../Cafe%CC%81.md#Part) [d](../Cafe\u0301.md)"
+        " ^x that ^x\n"
+    )
+
+
 def test_lines_are_not_written_over_a_note(amem: Program, vault: Path) -> None:
     write_note(vault, "One.md", "One.\n")
     refused = amem("export", "--output", str(vault / "One.md"))

@@ -136,3 +136,14 @@ def test_a_title_that_spelled_the_name_out_changes_with_it(amem: Program) -> Non
     move = next(e for e in json.loads(amem("history", "--json").out) if e["kind"] == "move")
     assert amem("undo", move["id"]).code == 0
     assert amem("show", made["id"], "--json").json["title"] == "Ice: why"
+
+
+def test_a_picture_is_led_to_in_the_form_of_accents_that_its_file_has(amem: Program) -> None:
+    picture = amem.folder / "att" / "Bild fu\u0308r a\u0308.png"
+    picture.parent.mkdir()
+    picture.write_bytes(b"x")
+    write_note(amem.folder, "hub.md", "![](att/Bild%20f%C3%BCr%20%C3%A4.png) ![](att/No.png)\n")
+    assert amem("init", ".", "--adopt").code == 0
+    assert amem("mv", "hub", "deep/hub").code == 0
+    text = (amem.folder / "deep/hub.md").read_text(encoding="utf-8")
+    assert "![](../att/Bild%20fu\u0308r%20a\u0308.png) ![](att/No.png)\n" in text

@@ -15,6 +15,8 @@ import yaml
 from amem_cli.errors import SettingsError, UsageError
 from amem_cli.exchange.import_notes import ImportReport, import_notes
 from amem_cli.exchange.open_source import open_source
+from amem_cli.exchange.source import SourceNote
+from amem_cli.exchange.source_markdown import converted_page
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.markdown.links import find_links
@@ -130,13 +132,44 @@ def test_twins_in_several_folders_keep_their_names_and_their_links(ports: VaultP
     assert links_of(ports, "x/Index.md") == ["x/Bread.md", "x/Ovens/Index.md"]
 
 
+@pytest.mark.parametrize(
+    ("block", "anchored"),
+    [
+        ("- one\n  id:: {}\n  two\n\t- child", "- one\n  two ^{}\n\t- child"),
+        ("- id:: {}\n  one", "- one ^{}"),
+        ("- id:: {}\n- next", "- ^{}\n- next"),
+        ("\t- one\r\n\t  id:: {}\r\n", "\t- one ^{}\r\n"),
+        ("- ## Title\n  id:: {}\n  text", "- ## Title ^{}\n  text"),
+        ("- one\n  ```\n  x\n  ```\n  id:: {}", "- one ^{}\n  ```\n  x\n  ```"),
+        ("- one\n  1. two\n  id:: {}", "- one ^{}\n  1. two"),
+        # The anchor of what is no paragraph has a line of its own.
+        ("- id:: {}\n  ```py\n  x\n  ```", "- ```py\n  x\n  ```\n  ^{}"),
+        (
+            "- ```py\n\n  id:: x\n  ```\n  id:: {}\n  more",
+            "- ```py\n\n  id:: x\n  ```\n  ^{}\n\n  more",
+        ),
+        ("- $$\n  a\n  $$\n  id:: {}\n- b", "- $$\n  a\n  $$\n  ^{}\n- b"),
+        ("- $$a$$\n  id:: {}", "- $$a$$\n  ^{}"),
+        ("- | h |\n  |--|\n  | 1 |\n  id:: {}", "- | h |\n  |--|\n  | 1 |\n\n  ^{}"),
+        ("\t- > q\n\t  > r\n\t  id:: {}\n", "\t- > q\n\t  > r\n\n\t  ^{}\n"),
+        # Code may show such a line.
+        ("- ```\n  - id:: {}\n  ```\n- b", "- ```\n  - id:: {}\n  ```\n- b"),
+    ],
+)
+def test_the_anchor_of_a_logseq_block_is_where_obsidian_sees_it(block: str, anchored: str) -> None:
+    name = "65e2f0f1-1111-4222-8333-123456789abc"
+    page = SourceNote("pages/B.md", "pages/B.md", b"")
+    converted = converted_page(page, block.format(name), lambda _: None)
+    assert converted.raw.decode() == anchored.format(name)
+
+
 def test_a_logseq_graph_becomes_notes_with_valid_links(ports: VaultPorts, root: Path) -> None:
     report = bring_in(ports, DATA / "logseq", folder="")
     tea = parse_note("pages/Tea.md", (root / "pages/Tea.md").read_bytes())
     assert tea.tags == ("drinks", "plants")
     assert tea.aliases == ("chai", "hot drink")
     assert 'origin: "[[Yunnan]]"' in text_of(root, "pages/Tea.md")
-    assert "leaves. ^65e2f3a0-1111-4222-8333-444455556666\n  collapsed:: true" in tea.body
+    assert "leaves.\n  collapsed:: true ^65e2f3a0-1111-4222-8333-444455556666\n" in tea.body
     water = text_of(root, "pages/brewing/water.md")
     assert "as [[Tea#^65e2f3a0-1111-4222-8333-444455556666]] says" in water
     assert "- ![[Tea]]\n" in water and "|that block]]" in water
