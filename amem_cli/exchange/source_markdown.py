@@ -263,7 +263,8 @@ def _page_properties(text: str) -> tuple[dict[str, str], str]:
         match = _PROPERTY.match(line)
         if match is None or (line.startswith((" ", "\t")) and not properties):
             break
-        if number and line.lstrip().startswith("- "):
+        # Of the first block, an id is its own.
+        if line.lstrip().startswith("- ") and (number or match[1].lower() == "id"):
             break
         properties[match[1].lower()] = match[2].strip()
     else:

@@ -110,7 +110,7 @@ def _paragraph_start(visible: str, end: int, earliest: int) -> int | None:
         start = above
     paragraph = visible[start:end]
     # Above may be the opening line of properties that cannot be read.
-    is_header = visible[:start].rstrip() == "---"
+    is_header = start <= len("---\r\n") and visible[:start].rstrip() == "---"
     if start == end or is_header or paragraph.count("$$") % 2:
         return None
     return None if paragraph[0] == " " and _is_in_item(visible, start) else start
