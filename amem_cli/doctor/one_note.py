@@ -163,17 +163,15 @@ class NoteChecks:
             yield PlacedFinding(Finding(note.path, message, hint, check="conflicts"), *line)
         elif len(known) != 1:
             # Copies are told by themselves.
-            same = [
-                path for path in paths if not any(_is_named_after(path, each) for each in paths)
-            ]
-            others = [path for path in same if path != note.path]
+            rest = [path for path in paths if not any(_is_named_after(path, o) for o in paths)]
+            others = [path for path in rest if path != note.path]
             if not others:
                 return
             why = f"the journal {'names more than one' if known else 'knows none'} of them"
             message = f"has the id {note.id}, and so has {', '.join(others)}; {why}"
             hint = f"Remove the line `{self._ports.names.id}:` from the note that is the copy."
             finding = Finding(note.path, message, hint, check="ids")
-            yield PlacedFinding(finding, *line, same=tuple(same))
+            yield PlacedFinding(finding, *line, same=tuple(rest))
         elif note.path not in known:
             (original,) = known
             message = f"has the id {note.id}, which belongs to {original} according to the journal"

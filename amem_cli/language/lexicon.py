@@ -28,9 +28,13 @@ INVISIBLE = (
 _UNSEEN = re.compile(f"[{INVISIBLE}]")
 ACCENTS = re.compile("[\u0300-\u036f]")
 # Letters with a stroke, hook or bar, which Unicode does not take apart, and joined ones.
-_PLAIN = {
+_PLAIN: dict[int, str | int | None] = {
     **str.maketrans("łøǿđðħŧıŋƒɓɗɖƙɠɲɛɔƴƶǥɨʉɵƚȷ", "looddhtinfbddkgneoyzgiuolj"),
-    **str.maketrans({"þ": "th", "æ": "ae", "ǽ": "ae", "ǣ": "ae", "œ": "oe"}),
+    ord("þ"): "th",
+    ord("æ"): "ae",
+    ord("ǽ"): "ae",
+    ord("ǣ"): "ae",
+    ord("œ"): "oe",
 }
 _NOT_PLAIN = re.compile(f"[{''.join(map(chr, _PLAIN))}]")
 # What a template of a date holds in braces.
