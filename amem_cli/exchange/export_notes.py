@@ -198,7 +198,7 @@ class MarkdownExport:
         names = self._ports.names
 
         def plain(text: str) -> str:
-            return rewrite_links(text, lambda link, _: self._plain(link, note.path))
+            return rewrite_links(text, lambda link, written: self._plain(link, written, note.path))
 
         kept = self.selection.links(note.links, note.path, only_private=False)
         links = list(map(plain, kept))
