@@ -66,8 +66,15 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs, *, judge
     def observed(note: Any, candidates: Any, **options: Any) -> Any:
         known = {name: options[name] for name in ("document_frequency", "total")}
         evidence = gather_evidence(note, candidates, **known)
-        order = sorted(range(len(evidence)), key=lambda at: -link_choice.strength(evidence[at]))
-        answers = options.pop("judge")([candidates[at] for at in order])
+        order: list[int] = []
+
+        def ask(likeliest: Any) -> Any:
+            order.extend(candidates.index(each) for each in likeliest)
+            answers.extend(options["judge"](likeliest))
+            return answers
+
+        answers: list[Any] = []
+        found_links = score_links(note, candidates, **{**options, "judge": ask})
         judged = dict(zip(order, answers, strict=False))
         for at, (each, entry) in enumerate(zip(candidates, evidence, strict=True)):
             # A whole title in the text has a bonus of its own.
@@ -82,7 +89,7 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs, *, judge
                 pairs.alike.append(pair in alike)
                 pairs.person.append(gold.name)
                 pairs.note.append(note.path)
-        return score_links(note, candidates, **options, judge=lambda _: answers)
+        return found_links
 
     settings = {"llm_backend": "none", "llm_judge": "on" if judge else "off"}
     with tempfile.TemporaryDirectory() as folder:

@@ -205,16 +205,16 @@ def score_links(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
         minimum: least strength; an estimate of the probability that a person would call the two
             notes related.
-        judge: asked once, with the candidates that the evidence leaves open, the likeliest first;
-            gives the probabilities of `none` and of each relation for the first of them.
+        judge: asked once, with the candidates for which enough speaks, the likeliest first; gives
+            the probabilities of `none` and of each relation for the first of them.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     scores = [strength(entry) for entry in evidence]
     likeliest = sorted(range(len(scores)), key=lambda at: -scores[at])
     likeliest = [at for at in likeliest if scores[at] >= _JUDGED_FROM]
+    found = statements(note, candidates, scores, document_frequency=document_frequency, total=total)
     judged = dict(zip(likeliest, judge([candidates[at] for at in likeliest]), strict=False))
     scores = [strength(entry, judged.get(at)) for at, entry in enumerate(evidence)]
-    found = statements(note, candidates, scores, document_frequency=document_frequency, total=total)
     # Nothing takes the place of a note that was written later, or judges it.
     said = [each for each in found if not _is_newer(candidates[each.older], note)]
     sure = {each.older: each for each in said if each.sure}

@@ -40,12 +40,12 @@ class JudgeLimits:
     first, how many tokens of a text it reads, and how many seconds it has."""
 
     candidates: int = 8
-    tokens: int = 120
+    tokens: int = 100
     seconds: float = 60.0
 
 
 # Of a note for which somebody waits.
-AT_ONCE = JudgeLimits(tokens=80, seconds=2.0)
+IN_A_MOMENT = JudgeLimits(seconds=3.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,8 @@ class NoteAnalysis:
     @property
     def prompt(self) -> str:
         """Names of the prompts of all steps, with a blank between them."""
-        names = (self.description.step.prompt, self.linking.step.prompt)
+        steps = (self.description.step, self.linking.step)
+        names = (step.prompt for step in steps if step.model != ANALYZER)
         return " ".join(filter(None, dict.fromkeys(names)))
 
     @property

@@ -20,7 +20,7 @@ from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
 from amem_cli.journal.provenance import Provenance, effective_events
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
+from amem_cli.memory.outcome import ANALYZER, Linking, NoteAnalysis
 from amem_cli.memory.outdated import without_machine_values
 from amem_cli.models.ports import Encoder
 from amem_cli.notes.note import Note, parse_note
@@ -67,7 +67,7 @@ def with_links_updated(
             by_model += [update] if update is not None else []
     decided = {(update.source, update.target) for update in by_model}
     own = without_machine_values(note, owned)
-    by_text = _updates_by_text(index, encoder, own, linked, events, earlier)
+    by_text = _updates_by_text(index, encoder, own, linked, events, earlier, linking)
     return replace(
         analysis,
         linking=replace(linking, link_changes=tuple(by_model)),
@@ -142,6 +142,7 @@ def _updates_by_text(
     linked: Mapping[str, tuple[NoteSummary, LinkRecord]],
     events: Sequence[Event],
     earlier: EarlierNotes,
+    linking: Linking,
 ) -> list[LinkUpdate]:
     if not linked:
         return []
@@ -159,10 +160,18 @@ def _updates_by_text(
     )
     found = {link.target: link for link in weighed.links}
     # By a link's target, who made it or weighed it last.
-    judges = {link.target: event.model for event in events for link in event.links}
+    judges = {link.target: event for event in events for link in event.links}
+    stay = {link.target for link in (*linking.links, *linking.suggested)}
+
+    def rests_on_evidence(path: str, target: str) -> bool:
+        event = judges.get(target)
+        # What the judge of links said counts until it says something else.
+        was_judged = event is not None and event.prompt and not linking.step.prompt
+        return event is not None and event.model == ANALYZER and not (was_judged or path in stay)
+
     updates = (
         update_by_text(
-            note.path, record, found[path], by_analyzer=judges.get(record.target) == ANALYZER
+            note.path, record, found[path], by_analyzer=rests_on_evidence(path, record.target)
         )
         for path, (_, record) in linked.items()
     )

@@ -313,7 +313,7 @@ class _Judging:
 
     def relations(self, olders: Sequence[LinkCandidate]) -> list[dict[str, float]]:
         """What the judge says of the first of some older notes; nothing if it cannot be had."""
-        if self.judge is None:
+        if self.judge is None or not olders:
             return []
         newer = NoteText(self.note.created[:10], self.note.title, self.text)
         shown = [

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.data import file_path, table
-from amem_cli.errors import ModelError
+from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.models.gguf import sha256_of
 from amem_cli.models.llama_cpp import LlamaCppFile, bundled_model, check_library
 
@@ -26,7 +26,7 @@ WORDS: Mapping[str, Any] = table("judge.toml")
 ANSWERS: Mapping[str, str] = WORDS["answers"]
 FAILURES_IN_A_ROW = 3
 REST_SECONDS = 60.0
-# No tokenizer makes fewer tokens of ordinary text; what is longer is cut before it is sent.
+# No tokenizer makes fewer tokens of ordinary text; of longer ones only both ends are sent.
 _LETTERS_PER_TOKEN = 16
 
 
@@ -36,7 +36,7 @@ def note_head(note: NoteText) -> str:
 
 
 class LlamaCppJudge(LlamaCppFile):
-    """The judge, run by llama.cpp. After three failures in a row it is not asked for a minute."""
+    """The judge, run by llama.cpp. After three failures in a row it says nothing for a minute."""
 
     def __init__(
         self,
@@ -63,15 +63,12 @@ class LlamaCppJudge(LlamaCppFile):
         self, newer: NoteText, olders: Sequence[NoteText], *, most_tokens: int, seconds: float
     ) -> list[dict[str, float]]:
         """How the newer note is related to each older one; see `ports.Judge`."""
-        is_resting = time.monotonic() - self._last_failure < REST_SECONDS
-        if self._failures >= FAILURES_IN_A_ROW and is_resting:
-            raise ModelError(
-                f"{self.name} failed {FAILURES_IN_A_ROW} times in a row and is not asked"
-            )
+        if not olders or self._is_resting:
+            return []
         longest = most_tokens * _LETTERS_PER_TOKEN
         message = {
-            "newer": (note_head(newer), newer.text[:longest]),
-            "olders": [(note_head(each), each.text[:longest]) for each in olders],
+            "newer": (note_head(newer), _ends(newer.text, longest)),
+            "olders": [(note_head(each), _ends(each.text, longest)) for each in olders],
             "most_tokens": most_tokens,
         }
         try:
@@ -79,11 +76,23 @@ class LlamaCppJudge(LlamaCppFile):
             found = [_shares(each) for each in reply["judged"]]
         except (KeyError, TypeError, ValueError):
             raise ModelError(f"the process of {self.name} sent an odd answer") from None
+        except ModelClosed:
+            raise
         except ModelError:
             self._failures, self._last_failure = self._failures + 1, time.monotonic()
             raise
         self._failures = 0
         return found
+
+    def start(self) -> None:
+        """Load it, unless it is left alone; see `ports.Judge`."""
+        if not self._is_resting:
+            super().start()
+
+    @property
+    def _is_resting(self) -> bool:
+        lately = time.monotonic() - self._last_failure < REST_SECONDS
+        return self._failures >= FAILURES_IN_A_ROW and lately
 
     def _check_files(self) -> None:
         for path, digest in (
@@ -99,6 +108,10 @@ class LlamaCppJudge(LlamaCppFile):
                     f"{path.name} is not the file that the judge of links was trained with",
                     hint="Links are decided without it. An update of amem may know this file.",
                 )
+
+
+def _ends(text: str, longest: int) -> str:
+    return text if len(text) <= 2 * longest else text[:longest] + text[-longest:]
 
 
 def _shares(logits: Sequence[float]) -> dict[str, float]:

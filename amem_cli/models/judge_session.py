@@ -29,22 +29,22 @@ class JudgeSession:
     def __init__(self, model_path: Path, adapter_path: Path, threads: int) -> None:
         """Load both; raises `ValueError` if llama.cpp cannot."""
         llama_cpp.llama_backend_init()
-        self._model: Any = llama_cpp.llama_model_load_from_file(
-            os.fsencode(model_path), llama_cpp.llama_model_default_params()
-        )
+        how = llama_cpp.llama_model_default_params()
+        # On the processor, so that every machine says the same, within its memory limit.
+        how.n_gpu_layers = 0
+        self._model: Any = llama_cpp.llama_model_load_from_file(os.fsencode(model_path), how)
         if not self._model:
             raise ValueError(f"{model_path.name} cannot be loaded")
         options = llama_cpp.llama_context_default_params()
         options.n_ctx = CONTEXT_TOKENS
         options.n_batch = options.n_ubatch = BATCH_TOKENS
         options.n_seq_max, options.kv_unified = 1 + AT_ONCE, True
+        options.offload_kqv = options.op_offload = False
         options.n_threads = options.n_threads_batch = threads
         self._context: Any = llama_cpp.llama_init_from_model(self._model, options)
         adapter: Any = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(adapter_path))
-        if not (self._context and adapter):
+        if not (self._context and adapter) or _set_adapter(self._context, adapter):
             raise ValueError(f"{adapter_path.name} does not fit {model_path.name}")
-        adapters = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(adapter)
-        llama_cpp.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
         self._memory: Any = llama_cpp.llama_get_memory(self._context)
         self._vocabulary: Any = llama_cpp.llama_model_get_vocab(self._model)
         self._size = llama_cpp.llama_vocab_n_tokens(self._vocabulary)
@@ -149,3 +149,12 @@ class JudgeSession:
             self._vocabulary, data, len(data), tokens, room, False, False
         )
         return list(tokens[:count])
+
+
+def _set_adapter(context: Any, adapter: Any) -> int:
+    """Not 0 if it failed. Versions of the library have either function."""
+    if not hasattr(llama_cpp, "llama_set_adapters_lora"):
+        return int(llama_cpp.llama_set_adapter_lora(context, adapter, 1.0))
+    adapters = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(adapter)
+    weights = (ctypes.c_float * 1)(1.0)
+    return int(llama_cpp.llama_set_adapters_lora(context, adapters, 1, weights))

@@ -201,8 +201,8 @@ class LlamaCppFile:
 
     def close(self) -> None:
         """End the child, also in the middle of an answer; a later question starts it again."""
-        child = self._child
         self._closing = True
+        child = self._child
         if child is not None and self._lock.locked():
             child.kill()
         with self._lock:
@@ -230,8 +230,13 @@ class LlamaCppFile:
             self._end_child()
         self._check_files()
         check_library()
-        child = JsonLineChild(WORKER_MODULE)
-        self._child = child
+        try:
+            child = self._child = JsonLineChild(WORKER_MODULE)
+        except OSError as error:
+            raise ModelError(f"no process can be started: {error.strerror}") from None
+        if self._closing:
+            self._end_child()
+            raise ModelClosed(f"{self.name} was closed before it was loaded")
         try:
             reply = self._exchange(child, self._settings, self._start_seconds)
         except ModelClosed:

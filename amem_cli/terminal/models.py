@@ -99,7 +99,7 @@ def models_text(document: dict[str, Any]) -> str:
         lines.append(f"                the {what} is gone: amem model use FILE, or bundled")
     judge = document["judge"]
     lines += [
-        f"judge of links: {judge['name'] or judge['problem']}{'' if judge['on'] else ' (off)'}",
+        f"judge of links: {judge['problem'] or judge['name']}{'' if judge['on'] else ' (off)'}",
         f"encoder:        {document['encoder']}",
         "",
         "on this machine",

@@ -462,10 +462,10 @@ class Workspace(OpenVault):
             self._start_judge()
             self.embed_missing()
             with self.model_at_work():
-                from amem_cli.memory.outcome import AT_ONCE
+                from amem_cli.memory.outcome import IN_A_MOMENT
 
                 process = self.process
-                process = replace(process, settings=replace(process.settings, judging=AT_ONCE))
+                process = replace(process, settings=replace(process.settings, judging=IN_A_MOMENT))
                 name = process.model.name if process.model else ""
                 asking = f", asking {name or 'the judge of links'}" if name or process.judge else ""
                 label = f"working out keywords, tags and links{asking}"
@@ -480,7 +480,11 @@ class Workspace(OpenVault):
     def _start_judge(self) -> None:
         """Load the judge while the encoder is loaded."""
         judge = self.models.judge
-        if judge is None:
+        if (
+            judge is None
+            or self.caller_now.model is not None
+            or self.model_trust.asked_for == "all"
+        ):
             return
 
         def start() -> None:

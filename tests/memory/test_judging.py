@@ -104,3 +104,26 @@ def test_where_a_model_decides_about_links_the_judge_is_asked_only_in_its_place(
     outcome = process.run("Morning batch.md", asked=True)
     # It is asked where the analyzer stands in for a model that gives no answer.
     assert outcome.failed and len(judge.asked) == 1
+
+
+def test_an_edit_leaves_the_link_that_the_judge_made(ports: VaultPorts) -> None:
+    judge = FakeJudge({"Lamination of dough": {"related": 0.999}})
+    assert titles(processed(ports, judge)) == ["Lamination of dough"]
+    path = ports.vault.root / "Morning batch.md"
+    path.write_text(path.read_text() + "\nWe were home by noon.\n")
+    synchronise(ports)
+    for each in (judge, None):
+        outcome = processed(ports, each)
+        assert not outcome.changed_links
+        path.write_text(path.read_text() + "\nAnd slept.\n")
+        synchronise(ports)
+
+
+def test_a_judge_that_nothing_is_to_be_asked_is_not_asked(tmp_path: Path) -> None:
+    write_note(tmp_path, "Alone.md", f"{NEW}\n")
+    found = open_vault(tmp_path)
+    synchronise(found)
+    embed_missing(found, FakeEncoder())
+    judge = FakeJudge()
+    MemoryProcess(found, FakeEncoder(), None, judge=judge).run("Alone.md", asked=True)
+    assert judge.asked == []
