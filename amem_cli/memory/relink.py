@@ -17,7 +17,7 @@ from amem_cli.analyzer.link_evidence import at_best, near_notes
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
-from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
+from amem_cli.journal.link_decisions import FLOOR, LinkUpdate, update_by_model, update_by_text
 from amem_cli.journal.provenance import Provenance, effective_events
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import ANALYZER, Linking, NoteAnalysis
@@ -160,19 +160,14 @@ def _updates_by_text(
     )
     found = {link.target: link for link in weighed.links}
     # By a link's target, who made it or weighed it last.
-    judges = {link.target: event for event in events for link in event.links}
+    makers = {link.target: event for event in events for link in event.links}
     stay = {link.target for link in (*linking.links, *linking.suggested)}
-
-    def rests_on_evidence(path: str, target: str) -> bool:
-        event = judges.get(target)
-        # What the judge of links said counts until it says something else.
-        was_judged = event is not None and event.prompt and not linking.step.prompt
-        return event is not None and event.model == ANALYZER and not (was_judged or path in stay)
-
-    updates = (
-        update_by_text(
-            note.path, record, found[path], by_analyzer=rests_on_evidence(path, record.target)
-        )
-        for path, (_, record) in linked.items()
-    )
+    updates = []
+    for path, (_, record) in linked.items():
+        now, maker = found[path], makers.get(record.target)
+        # What the judge of links said of the pair counts until it says something else.
+        if path in stay or (maker and maker.prompt and not linking.step.prompt):
+            now = replace(now, strength=max(now.strength, FLOOR))
+        by_analyzer = maker is not None and maker.model == ANALYZER
+        updates.append(update_by_text(note.path, record, now, by_analyzer=by_analyzer))
     return [*filter(None, updates)]

@@ -120,7 +120,8 @@ def test_removing_a_note_takes_the_machines_links_and_tells_the_persons(
 
 
 def test_history_tells_what_why_and_because_of_what(amem: Program, vault: Path) -> None:
-    note = amem("add", "Otters hold hands while they sleep.", "--json").json
+    text = "Otters hold hands while they sleep. Sea otters eat sea urchins, and urchins eat kelp."
+    note = amem("add", text, "--title", "Otters", "--json").json
     events = amem("history", note["id"], "--json").json
     assert [event["kind"] for event in events][:3] == ["add", "process", "construct"]
     construct = events[2]
@@ -131,7 +132,8 @@ def test_history_tells_what_why_and_because_of_what(amem: Program, vault: Path) 
 
 def test_evolve_does_what_waits(amem: Program, vault: Path) -> None:
     assert amem("evolve").out == "nothing is pending\n"
-    added = amem("add", "Beavers fell birches by the river.", "--no-wait", "--json").json
+    text = "They fell birches by the river. Birch bark and aspen bark are their winter food."
+    added = amem("add", text, "--title", "Beavers", "--no-wait", "--json").json
     assert added["pending"] is True
     assert added["keywords"] == []
     before = tree_hashes(vault)

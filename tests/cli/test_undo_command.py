@@ -46,7 +46,7 @@ def test_repeated_it_goes_back_step_by_step(amem: Program, vault: Path) -> None:
 
 
 def test_a_run_of_the_memory_process_is_one_change(amem: Program, vault: Path) -> None:
-    text = "The vacuum of the table waits for replicas that hold old snapshots."
+    text = "It waits for replicas that hold old snapshots. Old snapshots keep dead tuples alive."
     assert amem("add", text, "--title", "Vacuum", "--no-wait").code == 0
     before = (vault / "notes/Vacuum.md").read_bytes()
     assert amem("evolve").code == 0

@@ -22,7 +22,8 @@ from tests.vaults import open_vault, tree_hashes, write_note
 def vault_of(root: Path, count: int) -> VaultPorts:
     """Notes that were there before the program, and came to the index at once."""
     for number in range(count):
-        path = write_note(root, f"n{number:02}.md", f"Walrus {number} dives for clams.\n")
+        text = f"Walrus {number} dives for razor clams. Razor clams lie in the mud of the bay.\n"
+        path = write_note(root, f"n{number:02}.md", text)
         os.utime(path, (1_000_000 + number, 1_000_000 + number))
     return open_vault(root)
 
