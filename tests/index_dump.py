@@ -33,7 +33,7 @@ def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]
     }
     for table, columns in (
         ("names", "key, alias"),
-        ("links", "position, target, kind, relative"),
+        ("links", "position, target, kind, listed"),
         ("passages", "position, text, embed_key, embedded"),
         ("problems", "line, message, hint"),
     ):

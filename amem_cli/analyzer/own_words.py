@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from amem_cli.language.words import fold, sentences, words
-from amem_cli.markdown.links import WikiLink, rewrite_links
+from amem_cli.markdown.links import WikiLink, rewrite_links, without_references
 from amem_cli.markdown.plain_text import prose, without_quotes
 from amem_cli.notes.note import Note
 
@@ -59,7 +59,8 @@ def own_sentences(note: Note) -> Iterator[OwnSentence]:
         names.append((fold(name), shown))
         return chr(_FIRST_MARK + len(names) - 1) * len(shown)
 
-    text = rewrite_links(_MARKS.sub("", without_quotes(note.body)), marked)
+    body = without_references(_MARKS.sub("", without_quotes(note.body)))
+    text = rewrite_links(body, marked)
     found, paragraphs = [_MARKS.sub("", note.title)], [0]
     blocks = _BLANK_LINE.split(prose(_SPEECH.sub(_shortened_speech, text)))
     for number, block in enumerate(filter(str.strip, blocks)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.duplicates.find import ConflictFile, Duplicates, Group
     from amem_cli.duplicates.merge import Merged
-    from amem_cli.editing.renames import Mentions
     from amem_cli.index.records import NoteSummary
     from amem_cli.terminal.output import Console
     from amem_cli.workspace.workspace import Workspace
@@ -141,13 +139,6 @@ class _Merging:
     merges: list[Merged] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    @cached_property
-    def _mentions(self) -> Mentions:
-        from amem_cli.editing.renames import links_in_other_properties
-
-        # Reading every note takes a while, so it is done once.
-        return links_in_other_properties(self.workspace.ports)
-
     def merge(self, kept: NoteSummary, other: NoteSummary, *, or_fail: bool = False) -> str:
         """Merge two notes; returns a line about the result, or raises if asked to."""
         from amem_cli.duplicates.merge import merge
@@ -156,7 +147,7 @@ class _Merging:
         # A merge before may have changed the note.
         kept = ports.index.notes.summary(kept.path) or kept
         try:
-            merged = merge(ports, kept, other, mentions=self._mentions, dry_run=self.dry_run)
+            merged = merge(ports, kept, other, dry_run=self.dry_run)
         except AmemError as error:
             if or_fail:
                 raise

@@ -412,7 +412,7 @@ def unlink(
     session = session_of(context)
     with session.workspace() as workspace:
         links = workspace.index.links
-        sources = {path for path, link in links.all() if link.kind == "property"}
+        sources = {path for path, link in links.all() if link.listed}
         one = named_or_picked(
             session,
             workspace,
@@ -420,7 +420,7 @@ def unlink(
             prompt="unlink from",
             admit=lambda note: note.path in sources,
         )
-        targets = {path for path, link in links.outgoing(one.path) if link.kind == "property"}
+        targets = {path for path, link in links.outgoing(one.path) if link.listed}
         other = named_or_picked(
             session, workspace, target, prompt="unlink", admit=lambda note: note.path in targets
         )

@@ -12,13 +12,16 @@ CREATE TABLE languages(
   language TEXT NOT NULL, is_clear INTEGER NOT NULL, notes INTEGER NOT NULL,
   PRIMARY KEY(language, is_clear)) WITHOUT ROWID;
 CREATE INDEX notes_by_id ON notes(id);
-CREATE INDEX notes_in_time ON notes(folder, created, path) WHERE created <> '';
+CREATE INDEX notes_in_time ON notes(folder, created, path)
+  WHERE created <> '' AND NOT created GLOB '*T*[Zz+-]*';
+CREATE INDEX notes_with_zone ON notes(folder, created, path)
+  WHERE created <> '' AND created GLOB '*T*[Zz+-]*';
 CREATE TABLE names(key TEXT NOT NULL, note INTEGER NOT NULL, alias INTEGER NOT NULL);
 CREATE INDEX names_by_key ON names(key, alias);
 CREATE INDEX names_by_note ON names(note);
 CREATE TABLE links(
   note INTEGER NOT NULL, position INTEGER NOT NULL, target TEXT NOT NULL, key TEXT NOT NULL,
-  kind TEXT NOT NULL, relative INTEGER NOT NULL, PRIMARY KEY(note, position)) WITHOUT ROWID;
+  kind TEXT NOT NULL, listed INTEGER NOT NULL, PRIMARY KEY(note, position)) WITHOUT ROWID;
 CREATE INDEX links_by_key ON links(key);
 CREATE TABLE passages(
   passage INTEGER PRIMARY KEY, note INTEGER NOT NULL, position INTEGER NOT NULL,

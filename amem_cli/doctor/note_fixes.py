@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from amem_cli.editing.move import processed
-from amem_cli.editing.renames import redirected_properties, update_renamed_links
+from amem_cli.editing.renames import update_renamed_links
 from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -20,6 +20,7 @@ from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import NameTable, resolve, shortest_target
 from amem_cli.notes.note import PropertyNames, body_bytes, parse_note
+from amem_cli.notes.note_links import redirected_properties
 
 # Opens the vault for a repair, with its index up to date.
 OpenPorts = Callable[[], VaultPorts]
@@ -99,7 +100,7 @@ def follow_by_hand(open_ports: OpenPorts, path: str, former: str, now: str) -> s
         links = list(dict.fromkeys(map(followed, before)))
         if links != before:
             raw = edit_header(raw, {ports.names.links: links}, ports.names)
-        raw = redirected_properties(raw, ports.names, followed)
+        raw = redirected_properties(raw, followed, without=ports.names.links)
         body = body_bytes(raw)
         text = followed(body.decode("utf-8", "surrogateescape"))
         raw = raw[: len(raw) - len(body)] + text.encode("utf-8", "surrogateescape")

@@ -21,7 +21,6 @@ from amem_cli.index.records import with_key
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import WikiLink, is_attachment, target_span
-from amem_cli.markdown.outline import all_links
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import (
@@ -33,6 +32,7 @@ from amem_cli.notes.names import (
     without_conflict_mark,
 )
 from amem_cli.notes.note import Note, body_place, parse_note
+from amem_cli.notes.note_links import all_links
 from amem_cli.search.search import supersessions
 
 # Least likeness of a suggested name.

@@ -18,11 +18,6 @@ from amem_cli.duplicates.merge_text import (
     united_properties,
 )
 from amem_cli.editing.move import LinksAfterMove, processed
-from amem_cli.editing.renames import (
-    Mentions,
-    add_mentions,
-    links_in_other_properties,
-)
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, id_is_shared, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
@@ -30,6 +25,7 @@ from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord, NoteWrite
 from amem_cli.journal.provenance import Provenance, is_worded
+from amem_cli.language.dates import local_text
 from amem_cli.memory.plan import target_of
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import is_linkable, name_key
@@ -66,7 +62,6 @@ def merge(
     kept: NoteSummary,
     other: NoteSummary,
     *,
-    mentions: Mentions | None = None,
     dry_run: bool = False,
 ) -> Merged:
     """Put into `kept` what `other` has beyond it, and move `other` to the trash.
@@ -75,7 +70,6 @@ def merge(
     redirected to `kept`. Everything is written, or nothing.
 
     Args:
-        mentions: from `links_in_other_properties`, and updated here; None to read them now.
         dry_run: write nothing.
 
     Raises:
@@ -88,15 +82,13 @@ def merge(
     if kept.path == other.path:
         raise UsageError("a note cannot be merged with itself")
     with ports.changes.locked():
-        links = links_in_other_properties(ports) if mentions is None else mentions
-        plan = _Merge(ports, kept, other, links)
+        plan = _Merge(ports, kept, other)
         merged = plan.draft()
         _require_writable(plan)
         if dry_run:
             return replace(merged, event="")
         ports.changes.apply(plan.writes, plan.events)
         refresh(ports, [write.path for write in plan.writes])
-        add_mentions(ports, (write.path for write in plan.writes if write.after is not None), links)
     return merged
 
 
@@ -107,7 +99,6 @@ class _Merge:
     ports: VaultPorts
     kept: NoteSummary
     other: NoteSummary
-    mentions: Mentions
     writes: list[NoteWrite] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     root: Event = field(init=False)
@@ -143,7 +134,7 @@ class _Merge:
         left = self._left_in_kept(draft)
         others: list[NoteDraft] = []
         # A link that cannot be edited is reported, but does not stop the merge.
-        for path in way.sources(self.mentions):
+        for path in way.sources():
             if path == kept.path or not ports.vault.exists(path):
                 continue
             try:
@@ -156,16 +147,17 @@ class _Merge:
         known = (processed(ports, each) for each in others)
         root = replace(root, known=tuple(filter(None, known)))
         drafts = [draft, *others]
-        self.writes = [write for each in drafts for write in each.write()]
+        canvases, canvas_events = way.canvases(root, left)
+        self.writes = [*(write for each in drafts for write in each.write()), *canvases]
         self.writes.append(NoteWrite(other.path, removed.content.raw, None))
-        self.events = [root, *(event for each in drafts for event in each.events)]
+        self.events = [root, *(event for each in drafts for event in each.events), *canvas_events]
         return Merged(
             kept=kept.path,
             removed=other.path,
             event=root.id,
             appended=text,
             fields=tuple(united),
-            redirected=tuple(each.path for each in others),
+            redirected=(*(each.path for each in others), *(each.path for each in canvases)),
             left=tuple(left),
         )
 
@@ -203,7 +195,7 @@ class _Merge:
         text = appended(
             body,
             note.title,
-            note.created[:10] if _DAY.match(note.created) else "",
+            local_text(note.created)[:10] if _DAY.match(note.created) else "",
             differing,
             beyond,
         )

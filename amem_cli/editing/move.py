@@ -5,13 +5,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 
-from amem_cli.editing.renames import (
-    Mentions,
-    links_in_other_properties,
-    redirected_properties,
-)
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.index.draft import NoteDraft, change_of, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -24,6 +20,7 @@ from amem_cli.journal.events import (
     LinkRecord,
     NoteWrite,
     exactly_before,
+    splice_between,
 )
 from amem_cli.markdown.links import (
     WikiLink,
@@ -32,6 +29,7 @@ from amem_cli.markdown.links import (
     parse_link,
     redirected,
 )
+from amem_cli.notes.canvas import redirected_cards
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import (
     RememberedNames,
@@ -44,7 +42,9 @@ from amem_cli.notes.names import (
     with_suffix,
 )
 from amem_cli.notes.note import OWNED_FIELDS, body_bytes, parse_note
+from amem_cli.notes.note_links import redirected_properties
 from amem_cli.system.names import folded
+from amem_cli.vault.safe_write import sha256
 
 _ATTEMPTS = 1_000
 
@@ -55,7 +55,7 @@ class Moved:
 
     Attributes:
         source, path: where the note was, and where it is.
-        followed: other notes whose links follow it.
+        followed: other notes and canvases whose links and cards follow it.
         left: why links of other notes do not, one line each.
         event: id of the event that `undo` takes back.
     """
@@ -200,8 +200,9 @@ def move_to(
     if own is None and not (ports.vault.exists(path) and not ports.vault.has(note.path)):
         raise UsageError(f"the editor did not rename {note.path}", hint="Try `amem mv`.")
     root = replace(root, known=tuple(filter(None, (processed(ports, each) for each in drafts))))
-    writes = [write for draft in drafts for write in draft.write()]
-    events = [root]
+    canvases, canvas_events = way.canvases(root, left, former)
+    writes = [*canvases, *(write for draft in drafts for write in draft.write())]
+    events = [root, *canvas_events]
     if own is not None:
         writes.append(NoteWrite(path, own.content.raw, own.raw, note.path))
         events += [replace(event, path=path) for event in own.events]
@@ -213,8 +214,9 @@ def move_to(
     with ports.index.changing():
         ports.index.files.move(note.path, path)
     refresh(ports, [path, *(draft.path for draft in drafts)])
-    followed = (*(draft.path for draft in drafts), *(each for each in changed if each != note.path))
-    return Moved(note.path, path, followed, tuple(left), root.id)
+    followed = [draft.path for draft in drafts] + [each for each in changed if each != note.path]
+    followed += [write.path for write in canvases]
+    return Moved(note.path, path, tuple(followed), tuple(left), root.id)
 
 
 def before_move(ports: VaultPorts, event: Event) -> dict[str, bytes]:
@@ -277,17 +279,11 @@ class LinksAfterMove:
         self._before, self._after = names, RememberedNames(names, known)
         self._named_alike = {path for paths in known.values() for path in paths} | {note.path}
 
-    def sources(self, mentions: Mentions | None = None) -> list[str]:
+    def sources(self) -> list[str]:
         """Other notes with links that may lead elsewhere by the move."""
         links = self._ports.index.links
-        linking = [
-            source for path in sorted(self._named_alike) for source, _ in links.incoming(path)
-        ]
-        if mentions is None:
-            mentions = links_in_other_properties(self._ports)
-        keys = {*map(name_key, self._named_alike), name_key(self._note.title)}
-        naming = sorted(set().union(*(mentions.get(key, ()) for key in keys)))
-        return [path for path in dict.fromkeys([*linking, *naming]) if path != self._note.path]
+        linking = (source for path in self._named_alike for source, _ in links.incoming(path))
+        return sorted(set(linking) - {self._note.path})
 
     def moved(self, root: Event) -> NoteDraft:
         """The note itself, whose own links lead on to where they led."""
@@ -301,16 +297,50 @@ class LinksAfterMove:
         """Write a note's links as they were written before, rather than as amem writes them."""
         if former is None or former == draft.raw:
             return
-        before = parse_note(draft.path, former, self._ports.names)
-        values = {name: getattr(before, name) or "" for name in OWNED_FIELDS}
+        self._put(draft, former, root)
+
+    def _put(self, draft: NoteDraft, raw: bytes, root: Event) -> None:
+        """Give a note other bytes; the fields that change by it are recorded."""
+        after = parse_note(draft.path, raw, self._ports.names)
+        # Only an id may be None.
+        values = {name: getattr(after, name) for name in OWNED_FIELDS} | {"id": after.id or ""}
         changes = (change_of(draft.note, name, value) for name, value in values.items())
         changed = tuple(each for each in changes if each.before != each.after)
-        draft.restore(former, self.event("edit", root), changed)
+        draft.restore(raw, self.event("edit", root), changed)
 
     def followed(self, source: str, root: Event) -> NoteDraft | None:
         """Another note with its links; None if they lead where they led."""
         draft = self._redirected(source, root)
         return draft if draft.events else None
+
+    def canvases(
+        self, root: Event, left: list[str], former: Mapping[str, bytes] = MappingProxyType({})
+    ) -> tuple[list[NoteWrite], list[Event]]:
+        """The canvases whose cards show the note or link to it, as they are to be, with an event
+        each; what cannot be changed is told in `left`.
+
+        Args:
+            former: what files become byte for byte, if they change at all.
+        """
+        writes: list[NoteWrite] = []
+        events: list[Event] = []
+        vault, old = self._ports.vault, self._note.path
+        for path in vault.canvases():
+            content = vault.read(path)
+            before = content.raw
+            after = redirected_cards(
+                before,
+                lambda file: self._path if file == old else None,
+                partial(self.in_text, source=path),
+            )
+            if content.cut and old.encode() in before:
+                left.append(f"{path} may still show {old}: it is larger than 2 MiB")
+            if after != before:
+                after = former.get(path, after)
+                splice = splice_between(before, after, sha256(before), sha256(after))
+                writes.append(NoteWrite(path, before, after))
+                events.append(replace(self.event("edit", root), path=path, splice=splice))
+        return writes, events
 
     def text_after(self, source: str, text: str) -> str:
         """A note's whole text as an editor has it, with its links as they are to be.
@@ -325,7 +355,7 @@ class LinksAfterMove:
             followed = [self.in_text(link, source) for link in links]
             if [*links] != followed:
                 raw = edit_header(raw, {names.links: list(dict.fromkeys(followed))}, names)
-            raw = redirected_properties(raw, names, lambda link: self.in_text(link, source))
+            raw = self._in_properties(raw, source)
             if self._title and source == self._note.path:
                 raw = edit_header(raw, {"title": self._title}, names)
         except (AmemError, ValueError):
@@ -359,9 +389,9 @@ class LinksAfterMove:
             event = replace(event, links=tuple(made))
             draft.change({"links": list(dict.fromkeys(links))}, event, taken=self.ids)
         self.ids.add(draft.note.id or "")
-        raw = redirected_properties(draft.raw, ports.names, lambda text: self.in_text(text, source))
+        raw = self._in_properties(draft.raw, source)
         if raw != draft.raw:
-            draft.restore(raw, self.event("edit", root), ())
+            self._put(draft, raw, root)
         # Other bytes than UTF-8 hold no link that could be found by name.
         text = body_bytes(draft.raw).decode("utf-8", "surrogateescape")
         body = self.in_text(text, source).encode("utf-8", "surrogateescape")
@@ -381,6 +411,11 @@ class LinksAfterMove:
         return new_event(
             self._ports, kind, by=by, trigger=trigger, cause=root.id, reason=self._reason
         )
+
+    def _in_properties(self, raw: bytes, source: str) -> bytes:
+        """A note with the links in its properties as they are to be, without the listed ones."""
+        listed = self._ports.names.links
+        return redirected_properties(raw, lambda text: self.in_text(text, source), without=listed)
 
     def in_text(self, text: str, source: str) -> str:
         """A text of the note at `source` with its links as they are to be."""

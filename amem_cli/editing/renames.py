@@ -1,9 +1,8 @@
-"""The links that follow a note to its new name: the machine's after a rename by another program,
-and those in properties that the index does not cover."""
+"""The machine's links follow a note that another program has renamed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Set
 from dataclasses import replace
 from functools import cache
 
@@ -14,12 +13,9 @@ from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import FOLLOWS, LinkRecord
 from amem_cli.journal.provenance import is_worded
-from amem_cli.markdown.links import find_links, format_link
+from amem_cli.markdown.links import format_link
 from amem_cli.memory.plan import target_of
-from amem_cli.notes.front_matter import find_fences, read_header
-from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.names import is_linkable, name_key, shortest_target
-from amem_cli.notes.note import PropertyNames
+from amem_cli.notes.names import is_linkable, shortest_target
 
 _Renamed = list[tuple[LinkRecord, NoteSummary]]
 
@@ -98,58 +94,3 @@ def _update_links(ports: VaultPorts, source: str, renamed: _Renamed) -> bool:
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [source])
     return True
-
-
-Mentions = dict[str, set[str]]
-
-
-def links_in_other_properties(ports: VaultPorts) -> Mentions:
-    """Notes with links in properties that the index does not cover, by the name linked to.
-
-    Reads every note; one such table serves many merges.
-    """
-    mentions: Mentions = {}
-    add_mentions(ports, (state.path for state in ports.vault.scan()), mentions)
-    return mentions
-
-
-def add_mentions(ports: VaultPorts, paths: Iterable[str], mentions: Mentions) -> None:
-    """Add the property links of these notes to such a table."""
-    for path in paths:
-        try:
-            raw = ports.vault.read(path).raw
-            fences = find_fences(raw)
-            if fences is None or b"[[" not in raw[fences.text_start : fences.text_end]:
-                continue
-            header = read_header(raw, fences)
-        except AmemError:
-            continue
-        for entry in header.entries:
-            if entry.name != ports.names.links:
-                for link in find_links(header.text[entry.value.start : entry.value.end]):
-                    mentions.setdefault(name_key(link.target), set()).add(path)
-
-
-def redirected_properties(
-    raw: bytes, names: PropertyNames, redirect: Callable[[str], str]
-) -> bytes:
-    """A note with redirected links in the properties that are not amem's own."""
-    fences = find_fences(raw)
-    if fences is None:
-        return raw
-    header = read_header(raw, fences)
-    own = {getattr(names, field) for field in names.__slots__}
-    changes: dict[str, str | Sequence[str]] = {}
-    for entry in header.entries:
-        value = entry.value
-        if entry.name in own or value.kind == "mapping":
-            continue
-        if value.kind == "scalar":
-            text = header.text_of(value) if value.is_string else None
-            if text is not None and redirect(text) != text:
-                changes[entry.name] = redirect(text)
-            continue
-        texts = header.texts_of(value)
-        if texts is not None and any(redirect(text) != text for text in texts):
-            changes[entry.name] = list(dict.fromkeys(map(redirect, texts)))
-    return edit_header(raw, changes, names) if changes else raw

@@ -24,6 +24,7 @@ from amem_cli.journal.events import (
     NoteWrite,
     exactly_before,
     follows_a_note,
+    splice_between,
     text_before,
 )
 from amem_cli.journal.link_decisions import Proposal, proposal_from_record, proposal_record
@@ -41,8 +42,10 @@ from amem_cli.journal.provenance import (
 from amem_cli.language.dates import day_range, parse_moment
 from amem_cli.markdown.links import format_link
 from amem_cli.memory.plan import target_of
+from amem_cli.notes.canvas import ENDING as CANVAS_ENDING
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
+from amem_cli.vault.safe_write import sha256
 
 _BY_MEMORY = ("construct", "link", "evolve")
 _REVERSIBLE = (*_BY_MEMORY, "edit", "undo")
@@ -336,7 +339,23 @@ class _Drafts:
             self.ports, "undo", by="person", cause=event.id, reason=reason, trigger=event.trigger
         )
 
+    def _restore_canvas(self, event: Event) -> None:
+        raw = self.ports.vault.read(event.path).raw
+        before = exactly_before(raw, event.splice)
+        if before is None:
+            if not self.keep_edits:
+                raise SettingsError(f"{event.path} was edited since", hint=_KEEP_EDITS)
+            self.kept.append(f"{event.path} stays as you edited it")
+            return
+        splice = splice_between(raw, before, sha256(raw), sha256(before))
+        record = replace(self._record(event), path=event.path, splice=splice)
+        self.restored[NoteWrite(event.path, raw, before)] = record
+        self.reverted.append(event)
+
     def _revert(self, event: Event) -> None:
+        if event.path.endswith(CANVAS_ENDING):
+            self._restore_canvas(event)
+            return
         path = _path_of(self.ports, event)
         draft = self.notes.get(path) or NoteDraft(self.ports, self.ports.vault.read(path))
         history = self._history(event)

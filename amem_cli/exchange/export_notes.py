@@ -11,7 +11,6 @@ from pathlib import Path
 from posixpath import dirname, normpath, relpath
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.renames import redirected_properties
 from amem_cli.errors import HeaderRefused, Problem, SettingsError, UsageError
 from amem_cli.exchange.places import SourceNames
 from amem_cli.exchange.source import SourceFolder
@@ -33,6 +32,7 @@ from amem_cli.markdown.links import (
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import RememberedNames, resolve
 from amem_cli.notes.note import Note, body_bytes, parse_note
+from amem_cli.notes.note_links import redirected_properties
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.safe_write import write_failure
 
@@ -205,7 +205,7 @@ class MarkdownExport:
         try:
             if links != [*note.links]:
                 raw = edit_header(raw, {names.links: links}, names)
-            return redirected_properties(raw, names, plain)
+            return redirected_properties(raw, plain, without=names.links)
         except (HeaderRefused, ValueError):
             if len(kept) < len(note.links):
                 self.selection.cut_links -= len(note.links) - len(kept)

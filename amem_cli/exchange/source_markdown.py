@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, time
 from urllib.parse import unquote
 
 from amem_cli.errors import Problem
+from amem_cli.exchange.journal_days import JournalDays
 from amem_cli.exchange.source import (
     SourceFolder,
     SourceNote,
@@ -21,7 +22,7 @@ from amem_cli.exchange.source import (
     valid_tags,
 )
 from amem_cli.markdown.regions import blank_out, find_regions
-from amem_cli.notes.creation_date import creation_date, date_in_text
+from amem_cli.notes.creation_date import creation_date, date_in_name, date_in_text
 from amem_cli.notes.front_matter_edit import Bare
 from amem_cli.notes.note import RELATIONS
 
@@ -161,37 +162,14 @@ def is_journal(path: str) -> bool:
     return "_" in path and _JOURNAL.match(path) is not None
 
 
-def note_path(path: str) -> str:
+def note_path(path: str, day: date | None) -> str:
     """Where the note of a page lies: a namespace is a folder, a journal's day is `2026-03-02`."""
-    journal = _JOURNAL.match(path)
-    if journal is not None:
-        return f"{JOURNALS}{journal[1]}-{journal[2]}-{journal[3]}.md"
+    if day is not None:
+        return f"{JOURNALS}{day.isoformat()}.md"
     folder = path.rpartition("/")[0]
     parts = [part.strip() for part in page_name(path).split("/")]
     name = "/".join(part for part in parts if part not in ("", ".", ".."))
     return f"{folder}/{name}.md" if folder else f"{name}.md"
-
-
-def journal_names(path: str) -> tuple[str, ...]:
-    """The names by which pages link to a journal's day in the usual formats of dates."""
-    journal = _JOURNAL.match(path)
-    try:
-        day = date(*map(int, journal.groups())) if journal else None
-    except ValueError:
-        day = None
-    if day is None:
-        return ()
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10 if day.day // 10 != 1 else 0, "th")
-    iso, weekday, number = day.isoformat(), f"{day:%A}", f"{day.day}{ending}, {day.year}"
-    return (
-        f"{day:%b} {number}",
-        f"{day:%B} {number}",
-        *(iso.replace("-", sign) for sign in ("-", "_", "/", "")),
-        f"{iso} {weekday}",
-        f"{weekday}, {iso}",
-        f"{weekday[:3]}, {iso}",
-        f"{day:%d-%m}-{day.year}",
-    )
 
 
 def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
@@ -200,9 +178,16 @@ def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[Sour
         if path.lower().endswith(".org"):
             hint = "Turn it into markdown first."
             problems.append(Problem(path, 0, "is written in org, which is not read", hint))
+    config = folder.read("logseq/config.edn") or b""
+    days = JournalDays(config.decode("utf-8", "replace"))
+
+    def day_of(path: str) -> date | None:
+        journal = path.removeprefix(JOURNALS).rpartition(".")[0]
+        return days.day(journal) if path.startswith(JOURNALS) else None
+
     page_of_block: dict[str, str] = {}
     for path, raw, _ in folder.files([]):
-        target = note_path(path).removesuffix(".md").removeprefix(PAGES)
+        target = note_path(path, day_of(path)).removesuffix(".md").removeprefix(PAGES)
         name = target if path.startswith(PAGES) else target.rpartition("/")[2]
         for match in _BLOCK_ID.finditer(raw.decode("utf-8", "replace")):
             page_of_block.setdefault(match[1].lower(), name)
@@ -210,8 +195,11 @@ def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[Sour
         # What Logseq keeps for itself, and its backups, are not pages.
         if note.key.startswith("logseq/"):
             continue
-        names = (*journal_names(note.key), page_name(note.key))
-        page = replace(note, path=note_path(note.key), names=names)
+        day = day_of(note.key)
+        names = (*(days.names(day) if day else ()), page_name(note.key))
+        page = replace(note, path=note_path(note.key, day), names=names)
+        if day is not None and date_in_name(note.key) is None:
+            page = replace(page, created=datetime.combine(day, time()))
         with suppress(UnicodeDecodeError):
             text = note.raw.decode("utf-8")
             # Newer graphs have YAML at the top too; then nothing is moved into it.

@@ -129,12 +129,15 @@ def build(
         elif target != source:
             record = of_link(records, source, nodes[target])
             edge = Edge(source, target, link.kind, "person")
-            if record is not None and (link.kind == "property" or record.by == "person"):
+            if record is not None and (link.listed or record.by == "person"):
                 strength = record.strength if record.by == "machine" else None
                 edge = Edge(
                     source, target, link.kind, record.by, record.relation, strength, record.reason
                 )
-            edges.setdefault((source, target, link.kind), edge)
+            known = edges.setdefault((source, target, link.kind), edge)
+            # One that both made, in two properties, is the person's.
+            if (edge.by, bool(edge.relation)) > (known.by, bool(known.relation)):
+                edges[source, target, link.kind] = edge
     return Graph(nodes, tuple(edges[key] for key in sorted(edges)), tuple(sorted(broken)))
 
 

@@ -28,7 +28,7 @@ _WAITING = (
     "EXISTS(SELECT 1 FROM stand_ins s WHERE s.text_hash = n.text_hash AND s.note IN (n.id, n.path))"
 )
 _PENDING_ORDER = (
-    "ORDER BY coalesce(a.count, 0), coalesce(nullif(n.created, ''), n.modified), n.path"
+    "ORDER BY coalesce(a.count, 0), local_text(coalesce(nullif(n.created, ''), n.modified)), n.path"
 )
 _NEWER = "JOIN notes n ON n.id = v.source OR (n.id IS NULL AND n.path = v.source)"
 _PATH = "coalesce((SELECT path FROM notes WHERE id = {0} OR path = {0} LIMIT 1), {1})"
@@ -283,7 +283,8 @@ class IndexLinkHistory:
         """
         sql = (
             "SELECT DISTINCT v.owner = v.target, o.path, n.path, v.relation,"  # noqa: S608
-            " v.relation = 'contradicts' AND o.created > n.created FROM superseded v"
+            " v.relation = 'contradicts' AND local_text(o.created) > local_text(n.created)"
+            " FROM superseded v"
             # In this order: of an empty table no note is looked at.
             f" CROSS JOIN notes o ON o.id = v.target OR o.path = v.target CROSS {_NEWER}"
             f" WHERE v.relation IN {SUPERSEDING} AND NOT (v.owner = v.target AND EXISTS("
@@ -428,7 +429,7 @@ class IndexQueue:
         sql = (
             f"SELECT n.path FROM notes n WHERE n.refused = '' AND {_PROCESSED}"  # noqa: S608
             f" AND json_extract(({last}), '$.model') = ?"
-            " ORDER BY coalesce(nullif(n.created, ''), n.modified), n.path"
+            " ORDER BY local_text(coalesce(nullif(n.created, ''), n.modified)), n.path"
         )
         return [path for (path,) in self._file.rows(sql, (model,))]
 

@@ -14,11 +14,12 @@ from typing import Any
 import apsw
 
 from amem_cli.errors import IndexFault
+from amem_cli.language.dates import local_text
 from amem_cli.system.files import move_over
 
 # To raise it is all that a change of the tables, or of what they hold, needs: other versions are
 # rebuilt.
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 17
 # A passage's bits are at `passage % CODES_PER_BLOCK` in the row of `codes` whose block
 # is `passage // CODES_PER_BLOCK`: one row for many passages is fast to read and to write.
 CODES_PER_BLOCK = 256
@@ -230,10 +231,15 @@ def _connect(path: Path) -> apsw.Connection:
         # A power cut may cost the last transactions; the files still hold what was in them.
         db.pragma("synchronous", "normal")
         db.pragma("trusted_schema", False)
+        db.create_scalar_function("local_text", _local_text, 1)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _local_text(*values: Any) -> str:
+    return local_text(str(values[0]))
 
 
 def _delete_set_aside(path: Path) -> None:

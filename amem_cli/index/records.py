@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from amem_cli.language.dates import created_text, moment_in
+from amem_cli.language.dates import created_text, local_text, moment_in
 from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve, typed_key
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _MAX_MATCHES = 50
 # The column `alias` of a name: it is the file's, an alias or title, or what one of these is without
 # its accents, which no link means.
 _FILE, _ALIAS, _TYPED = range(3)
+# Such a date is not in the order of its text; the indexes of the table repeat the condition.
+ZONED = "created GLOB '*T*[Zz+-]*'"
 _ZONE = re.compile(r"(?:[Zz]|[+-]\d\d:?(?:\d\d)?)$")
 
 
@@ -55,12 +57,12 @@ class NoteLink:
     Attributes:
         target: the text before `#` and `|`.
         kind: `wikilink` in the body, `property` in the front matter.
-        relative: a markdown link, whose target is relative to the note's own folder first.
+        listed: in the property `links`, where amem's own links stand.
     """
 
     target: str
     kind: LinkKind
-    relative: bool = False
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ class NoteSummary:
     """What lists, hits and graphs show of a note; the fields are those of `_SUMMARY`.
 
     Attributes:
-        created: by its header or its file's name, ISO 8601; empty if neither tells.
+        created: by its header or its file's name, ISO 8601 by the local clock; empty if neither
+            tells.
         modified: of the last change of the file, UTC.
     """
 
@@ -131,7 +134,7 @@ class NoteOutline(NamedTuple):
 
 
 def made(created: str, note_id: str | None, modified: str) -> str:
-    """When a note was made, as far as the index tells; ISO 8601, local where it names no zone.
+    """When a note was made, as far as the index tells; ISO 8601 by the local clock.
 
     That is `created`; else what the id says, for the machine's writing changes the file's time.
     """
@@ -183,7 +186,8 @@ class IndexNotes:
         # Many notes have the same tags.
         tags = {text: json.loads(text) for text in {row[-1] for row in rows}}
         for *values, text in rows:
-            yield NoteOutline._make((*values, tags[text]))
+            path, note_id, created, modified = values
+            yield NoteOutline(path, note_id, local_text(created), modified, tags[text])
 
     def find(self, name: str) -> list[NoteSummary]:
         """Notes by id, path, file name, title, alias, or a prefix of the id; where no name is so
@@ -247,20 +251,38 @@ class IndexNotes:
         """The notes of the same folder created before and after, nearest first.
 
         Returns:
-            Its own `created` text; then paths with theirs, at most `reach` on either side. All is
-            empty for a note without a time of day; midnight sharp is not one, because many dates
-            are written so.
+            When it was made by the local clock, ISO 8601; then paths with the same of the others
+            within a day, at most `reach` on either side. All is empty for a note without a time of
+            day; midnight sharp is not one, because many dates are written so.
         """
         rows = self._file.rows("SELECT folder, created FROM notes WHERE path = ?", (path,))
         if not rows or not _ZONE.sub("", rows[0][1][len("2026-01-01") :]).strip("Tt 0:."):
             return "", [], []
+        folder, own = rows[0][0], local_text(rows[0][1])
         sql = (
-            "SELECT path, created FROM notes WHERE created <> '' AND folder = ?"
+            f"SELECT path, created FROM notes WHERE created <> '' AND NOT {ZONED} AND folder = ?"  # noqa: S608
             " AND (created, path) {0} (?, ?) ORDER BY created {1}, path {1} LIMIT ?"
         )
-        bindings = (*rows[0], path, reach)
-        before = self._file.rows(sql.format("<", "DESC"), bindings)
-        return rows[0][1], before, self._file.rows(sql.format(">", "ASC"), bindings)
+        bindings = (folder, own, path, reach)
+        found = self._file.rows(sql.format("<", "DESC"), bindings)
+        found += self._file.rows(sql.format(">", "ASC"), bindings)
+        found += self._zoned(folder, own)
+        others = sorted({(local_text(created), other) for other, created in found})
+        before = [(other, made) for made, other in reversed(others) if (made, other) < (own, path)]
+        after = [(other, made) for made, other in others if (made, other) > (own, path)]
+        return own, before[:reach], after[:reach]
+
+    def _zoned(self, folder: str, moment: str) -> list[tuple[str, str]]:
+        """Paths and dates of the notes of a folder made about a day around a local moment, of those
+        that name their time zone."""
+        day = moment_in(moment)
+        sql = (
+            f"SELECT path, created FROM notes WHERE created <> '' AND {ZONED} AND folder = ?"  # noqa: S608
+            " AND created BETWEEN ? AND ?"
+        )
+        around = (timedelta(days=-2), timedelta(days=2))
+        first, last = (created_text(day + each) if day else "" for each in around)
+        return self._file.rows(sql, (folder, first, last))
 
     def _select(
         self, condition: str, bindings: Any, limit: int = _MAX_MATCHES
@@ -314,7 +336,7 @@ class IndexLinks:
         for position, link in enumerate(links):
             self._file.rows(
                 "INSERT INTO links VALUES(?, ?, ?, ?, ?, ?)",
-                (number, position, link.target, name_key(link.target), link.kind, link.relative),
+                (number, position, link.target, name_key(link.target), link.kind, link.listed),
             )
 
     def written(self, path: str) -> list[NoteLink]:
@@ -353,11 +375,11 @@ class IndexLinks:
 
     def _read(self, condition: str, *bindings: str) -> Iterator[tuple[str, NoteLink]]:
         sql = (
-            "SELECT path, target, kind, relative FROM links JOIN notes USING(note)"  # noqa: S608
+            "SELECT path, target, kind, listed FROM links JOIN notes USING(note)"  # noqa: S608
             f" {condition} ORDER BY path, position"
         )
-        for source, target, kind, relative in self._file.stream(sql, bindings):
-            yield source, NoteLink(target, kind, bool(relative))
+        for source, target, kind, listed in self._file.stream(sql, bindings):
+            yield source, NoteLink(target, kind, bool(listed))
 
 
 def summaries_by_number(file: Database, numbers: Iterable[int]) -> dict[int, NoteSummary]:
@@ -370,6 +392,7 @@ def _summary(row: tuple[Any, ...]) -> NoteSummary:
     *head, keywords, tags, context, aliases, private, text_hash, sha, refused = row
     lists = (_items(keywords), _items(tags))
     tail = (context, _items(aliases), bool(private), text_hash, sha, refused)
+    head[3] = local_text(head[3])
     return NoteSummary(*(*head, *lists, *tail))
 
 

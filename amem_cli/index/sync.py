@@ -212,7 +212,7 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
 
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
     """What the index stores of a note, from its bytes alone."""
-    from amem_cli.language.dates import created_text
+    from amem_cli.language.dates import created_text, moment_in
     from amem_cli.markdown.links import (
         find_hashtags,
         find_links,
@@ -222,6 +222,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     )
     from amem_cli.notes.creation_date import date_in_note
     from amem_cli.notes.note import parse_note
+    from amem_cli.notes.note_links import property_links
     from amem_cli.notes.passages import split_passages
 
     path = content.state.path
@@ -232,14 +233,16 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     if not _ISO_DAY.match(note.created):
         made = date_in_note(path, content.raw, note.created)
         note = replace(note, created=created_text(made) if made else "")
+    elif note.created[10:11] in (" ", "t") and (moment := moment_in(note.created)):
+        # The index sorts by the form with `T`.
+        note = replace(note, created=moment.isoformat())
     file = KnownFile(*content.state[1:], scanned_ns, content.sha, note.id)
     modified = datetime.fromtimestamp(file.mtime_ns / 1e9, tz=timezone.utc)
-    written = [
-        NoteLink(link.target, "wikilink", link.style == "markdown")
-        for link in find_links(note.body)
-    ]
+    written = [NoteLink(link.target, "wikilink") for link in find_links(note.body)]
     parsed = map(parse_link, note.links)
-    properties = [NoteLink(link.target, "property") for link in parsed if link is not None]
+    properties = [NoteLink(link.target, "property", listed=True) for link in parsed if link]
+    others = property_links(content.raw, without=names.links)
+    properties += [NoteLink(link.target, "property") for link in others]
     tags = merge_tags(dict.fromkeys(map(visible_tag, note.tags)), find_hashtags(note.body))
     return NoteRecord(
         note=replace(note, tags=tuple(tags)),

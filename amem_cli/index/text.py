@@ -226,7 +226,7 @@ class IndexText:
         )
 
     def _store_words(self, number: int) -> None:
-        from amem_cli.language.dates import date_words
+        from amem_cli.language.dates import date_words, local_text
 
         sql = (
             "SELECT title, aliases, keywords, tags, context, created, language, possible FROM notes"
@@ -241,7 +241,7 @@ class IndexText:
             " ".join(keywords),
             " ".join(tags),
             context,
-            date_words(created),
+            date_words(local_text(created)),
         )
         languages = set(possible.split()).intersection(self.languages())
         *texts, date = (indexable_text(column, languages) for column in columns)

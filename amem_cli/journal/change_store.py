@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.errors import AmemError, NoteInUse, Problem, SettingsError, WriteConflict
 from amem_cli.journal.events import Event, NoteWrite, from_record, to_record
 from amem_cli.journal.link_decisions import Proposal, proposal_from_record, proposal_record
+from amem_cli.notes.canvas import ENDING as CANVAS_ENDING
 from amem_cli.system.files import move_over
 from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
 from amem_cli.vault.safe_write import create_file, sha256, sync_folder
@@ -462,8 +463,10 @@ def _read_intent(file: Path) -> _Step:
         path, source = item["path"], item.get("source", "")
         # An intent in a shared vault may contain anything.
         for each in (path, source or path):
-            if not isinstance(each, str) or not each.endswith(".md") or len(each) > MAX_PATH_LENGTH:
-                raise ValueError("it changes something that is no note")
+            if not isinstance(each, str) or len(each) > MAX_PATH_LENGTH:
+                raise ValueError("it changes something that is no file")
+            if not each.endswith((".md", CANVAS_ENDING)):
+                raise ValueError("it changes something that is no note and no canvas")
             each.encode("utf-8")
         before, after = _unpacked(item["before"]), _unpacked(item["after"])
         if source and (before is None or after is None):

@@ -22,7 +22,8 @@ _COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:([0-9]{2})([0-9]{2})([0
 _ISO = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"
-    r"(?: ?(?P<utc>[Zz])|(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?)?)?"
+    r"(?: ?(?:(?P<utc>[Zz]|UTC|GMT)"
+    r"|(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?))?)?"
 )
 
 # 03/05/2024 is a day in March or in May, so no date that begins so is read; 3.5.2024 is one in May
@@ -171,6 +172,18 @@ def local_moment(moment: datetime, zone: tzinfo | None) -> datetime:
         with suppress(OverflowError):
             moment = moment.astimezone(zone)
     return moment.replace(tzinfo=None)
+
+
+def local_text(created: str) -> str:
+    """A moment in ISO 8601 by this machine's clock, so that such texts compare as moments do.
+
+    One that names no zone is local already; a text that is no moment stays as it is.
+    """
+    clock = created[11:]
+    if created[10:11] in ("", "T") and not clock.strip("0123456789:."):
+        return created
+    moment = moment_in(created)
+    return local_moment(moment, None).isoformat() if moment is not None else created
 
 
 def created_text(moment: datetime) -> str:

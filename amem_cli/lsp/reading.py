@@ -9,14 +9,8 @@ from lsprotocol import types as lsp
 
 from amem_cli.lsp.editor import Document, Editor, first_lines
 from amem_cli.markdown.links import WikiLink, is_attachment, target_span
-from amem_cli.markdown.outline import (
-    Heading,
-    all_links,
-    block_place,
-    heading_named,
-    headings,
-    link_at,
-)
+from amem_cli.markdown.outline import Heading, block_place, heading_named, headings
+from amem_cli.notes.note_links import all_links, link_at
 
 if TYPE_CHECKING:
     from amem_cli.search.read import NoteView

@@ -13,7 +13,8 @@ from amem_cli.editing.move import OpenInEditor
 from amem_cli.errors import UsageError
 from amem_cli.lsp.editor import Document, Editor, note_uri
 from amem_cli.markdown.links import target_span
-from amem_cli.markdown.outline import headings, link_at
+from amem_cli.markdown.outline import headings
+from amem_cli.notes.note_links import link_at
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary

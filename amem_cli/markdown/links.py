@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -26,6 +26,17 @@ _DESTINATION = re.compile(
     r"\(\s{0,20}(?:<(?P<angle>[^<>\n]*)>|(?P<bare>(?!<)(?:[^\s()\\]|\\\S|\([^\s()]*\))*))"
     r"(?:\s{1,20}(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s{0,20}\)"
 )
+# A link reference definition; CommonMark lets destination and title begin on the next line.
+_DEFINITION = re.compile(
+    r"(?m)^[ \t>]*(?P<whole>\[(?!\^)(?P<label>(?:[^\[\]\\\n]|\\.){1,999})\]:"
+    r"[ \t]*(?:\r?\n[ \t>]*)?(?:<(?P<angle>[^<>\n]*)>|(?P<bare>(?!<)[^\s\0]+))"
+    r"(?:(?:[ \t]+|[ \t]*\r?\n[ \t>]*)(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?)[ \t]*\r?$"
+)
+# What may come right before a definition: all but the line of a paragraph.
+_NO_PARAGRAPH = re.compile(r"[ \t>\0\r]*(?:#{1,6}[ \t\r].*|[-*_=][-*_= \t\r]*)?")
+_LABEL = re.compile(r"\[((?:[^\[\]\\\n]|\\.){0,999})\]")
+_LONGEST_LABEL = 999
+_FILE_ENDING = re.compile(r"[^/.]\.[A-Za-z0-9]{1,8}\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,40}:|//")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HASHTAG = re.compile(r"(?<!\S)#([^\s!-,.:-@\[-^`{-~\0]{1,200})")
@@ -43,6 +54,7 @@ class WikiLink:
         display: the text shown instead, or empty.
         embed: written with a leading `!`.
         start, end: the whole link, with the `!`, as a slice of the text.
+        label: of a link reference definition, `[label]: target`; else empty.
     """
 
     target: str
@@ -52,46 +64,71 @@ class WikiLink:
     start: int
     end: int
     style: Literal["wikilink", "markdown"]
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _MarkdownSpan:
-    """`[shown](destination)` to anywhere; `start` is its first bracket, `shown_end` the second."""
+    """`[shown](destination)` to anywhere; `start` is its first bracket, `shown_end` the second.
+
+    Also `[label]: destination`, and `[shown][label]` or `[label]`, with the destination of its
+    definition.
+    """
 
     start: int
     shown_end: int
     end: int
     destination: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkScan:
-    """All links of a text, its regions, and the text with these blanked."""
+    """All links of a text, its regions, and the text with these blanked.
+
+    `markdown` has inline links, `references` those that name a definition.
+    """
 
     regions: tuple[Region, ...]
     visible: str
     wikilinks: tuple[WikiLink, ...]
     markdown: tuple[_MarkdownSpan, ...]
+    references: tuple[_MarkdownSpan, ...]
+    definitions: tuple[_MarkdownSpan, ...]
 
     @property
     def spans(self) -> list[tuple[int, int]]:
         """Start and end of each link."""
         spans = [(link.start, link.end) for link in self.wikilinks]
-        return spans + [(span.start, span.end) for span in self.markdown]
+        others = (*self.markdown, *self.references, *self.definitions)
+        return spans + [(span.start, span.end) for span in others]
 
 
 def find_links(text: str) -> list[WikiLink]:
     """Find wikilinks, embeds, and markdown links to files of the vault, in the order of the text.
 
-    Code and comments are skipped. Links with a scheme (`https:`, `mailto:`) are not the vault's.
-    Linear in the length of the text.
+    A link by reference is its definition. Code and comments are skipped. Links with a scheme
+    (`https:`, `mailto:`) are not the vault's. Linear in the length of the text.
     """
     if "[" not in text:
         return []
     links = scan_links(text)
-    local = (_local_link(text, span) for span in links.markdown)
-    found = [*links.wikilinks, *(link for link in local if link is not None)]
+    found = [*links.wikilinks, *_local_links(text, (*links.markdown, *links.definitions))]
     return sorted(found, key=lambda link: link.start)
+
+
+def find_references(text: str) -> list[WikiLink]:
+    """The links by reference, `[shown][label]` or `[label]`, each with its definition's target."""
+    return _local_links(text, scan_links(text).references) if "]:" in text else []
+
+
+def without_references(text: str) -> str:
+    """The text with inline links in place of those by reference, and without the definitions."""
+    if "]:" not in text:
+        return text
+    links = scan_links(text)
+    cuts = [Cut(span.shown_end, span.end, f"](<{span.destination}>)") for span in links.references]
+    return spliced(text, [*cuts, *(Cut(span.start, span.end) for span in links.definitions)])
 
 
 def find_hashtags(text: str) -> list[str]:
@@ -147,16 +184,36 @@ def target_span(text: str, link: WikiLink) -> tuple[int, int]:
     if link.style == "wikilink":
         start = link.start + link.embed + 2
         start += len(text[start : link.end]) - len(text[start : link.end].lstrip())
+        if not text.startswith(link.target, start):
+            # In a property it may be written with escapes.
+            written = parse_link(text[link.start : link.end])
+            return start, start + len(written.target if written else link.target)
         return start, start + len(link.target)
     opening = text.find("](", link.start, link.end)
     while opening >= 0:
         match = _DESTINATION.match(text, opening + 1)
         if match is not None and match.end() == link.end:
-            start, end = match.span("angle" if match["angle"] is not None else "bare")
-            cut = text.find("#", start, end)
-            return start, end if cut < 0 else cut
+            return _named_span(text, match)
         opening = text.find("](", opening + 1, link.end)
+    line_start = text.rfind("\n", 0, link.start) + 1
+    match = _DEFINITION.match(text, line_start) if link.label else None
+    if match is not None and match.span("whole") == (link.start, link.end):
+        return _named_span(text, match)
     raise ValueError("the link is not of this text")
+
+
+def _named_span(text: str, match: re.Match[str]) -> tuple[int, int]:
+    start, end = match.span("angle" if match["angle"] is not None else "bare")
+    return start, start + _path_end(text[start:end])
+
+
+def _path_end(written: str) -> int:
+    """Where the path in a destination ends, before a literal `#` or the `?` of a query."""
+    end = written.find("#") if "#" in written else len(written)
+    query = written.find("?", 0, end)
+    # In `Q? A.md` the sign belongs to the name.
+    is_name = _FILE_ENDING.search(written[:end]) and not _FILE_ENDING.search(written[:query])
+    return end if query < 0 or is_name else query
 
 
 def format_link(target: str, display: str = "") -> str:
@@ -172,7 +229,32 @@ def scan_links(text: str) -> LinkScan:
     wikilinks = tuple(_wikilinks(text, visible))
     # Blanked, or the inner brackets of a wikilink would be read as those of a markdown link.
     unlinked = blank_out(visible, ((link.start, link.end) for link in wikilinks))
-    return LinkScan(find_regions(text), visible, wikilinks, tuple(_markdown_spans(unlinked)))
+    definitions = tuple(_definitions(visible)) if "]:" in visible else ()
+    unlinked = blank_out(unlinked, ((span.start, span.end) for span in definitions))
+    defined: dict[str, str] = {}
+    for span in definitions:
+        defined.setdefault(_label_key(span.label), span.destination)
+    spans = list(_markdown_spans(unlinked, defined))
+    inline = tuple(span for span in spans if not span.label)
+    references = tuple(span for span in spans if span.label)
+    return LinkScan(find_regions(text), visible, wikilinks, inline, references, definitions)
+
+
+def _definitions(visible: str) -> Iterator[_MarkdownSpan]:
+    """Link reference definitions; one cannot interrupt a paragraph."""
+    after = 0
+    for match in _DEFINITION.finditer(visible):
+        previous = visible[visible.rfind("\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
+        if match.start() > after and not _NO_PARAGRAPH.fullmatch(previous.rstrip("\n")):
+            continue
+        after = match.end() + 1
+        start, end = match.span("whole")
+        destination = match["bare"] if match["angle"] is None else match["angle"]
+        yield _MarkdownSpan(start, match.end("label"), end, destination, match["label"])
+
+
+def _label_key(label: str) -> str:
+    return " ".join(label.split()).casefold()
 
 
 def _wikilinks(text: str, visible: str) -> Iterator[WikiLink]:
@@ -226,43 +308,64 @@ def _is_citation(visible: str, end: int) -> bool:
     return match is not None and bool(_SCHEME.match(match["angle"] or match["bare"] or ""))
 
 
-def _markdown_spans(visible: str) -> Iterator[_MarkdownSpan]:
-    """Spans ordered by their ends; one may lie in the shown text of another."""
+def _markdown_spans(visible: str, defined: Mapping[str, str]) -> Iterator[_MarkdownSpan]:
+    """Spans ordered by their ends; one may lie in the shown text of another.
+
+    Args:
+        defined: destinations by the keys of their labels.
+    """
     openings: list[int] = []
+    after = 0
     for token in _SINGLE_BRACKETS.finditer(visible):
         mark = token.group()
+        if token.start() < after:
+            continue
         if mark == "[":
             openings.append(token.start())
         elif mark[0] == "\n":
             openings.clear()
         elif mark == "]" and openings:
             start = openings.pop()
-            if not visible.startswith("(", token.end()):
-                continue
             match = _DESTINATION.match(visible, token.end())
             if match is not None:
                 destination = match["angle"] or match["bare"] or ""
                 yield _MarkdownSpan(start, token.start(), match.end(), destination)
+            elif defined:
+                named = _LABEL.match(visible, token.end())
+                # Bounded, or brackets within brackets would take quadratic time.
+                shown = visible[start + 1 : min(token.start(), start + _LONGEST_LABEL)]
+                label = (named[1] if named else "") or shown
+                if _label_key(label) in defined:
+                    after = named.end() if named else token.end()
+                    destination = defined[_label_key(label)]
+                    yield _MarkdownSpan(start, token.start(), after, destination, label)
 
 
-def _local_link(text: str, span: _MarkdownSpan) -> WikiLink | None:
-    if _SCHEME.match(span.destination) or "\0" in span.destination:
-        return None
-    decoded = unquote(_ESCAPED.sub(r"\1", span.destination))
-    target, _, fragment = decoded.partition("#")
-    target, fragment = target.strip(), fragment.strip()
-    if not (target or fragment):
-        return None
-    embed = is_embed(text, span.start)
-    return WikiLink(
-        target=target,
-        fragment=fragment,
-        display=text[span.start + 1 : span.shown_end].strip(),
-        embed=embed,
-        start=span.start - embed,
-        end=span.end,
-        style="markdown",
-    )
+def _local_links(text: str, spans: Iterable[_MarkdownSpan]) -> list[WikiLink]:
+    """Those of the links that lead to files of the vault."""
+    found = []
+    for span in spans:
+        if _SCHEME.match(span.destination) or "\0" in span.destination:
+            continue
+        written = _ESCAPED.sub(r"\1", span.destination)
+        # Cut first: in `C%23.md` the sign belongs to the name.
+        target = unquote(written[: _path_end(written)]).strip()
+        fragment = unquote(written.partition("#")[2]).strip()
+        if target or fragment:
+            embed = not text.startswith("]:", span.shown_end) and is_embed(text, span.start)
+            found.append(
+                WikiLink(
+                    target=target,
+                    fragment=fragment,
+                    display=text[span.start + 1 : span.shown_end].strip(),
+                    embed=embed,
+                    start=span.start - embed,
+                    end=span.end,
+                    style="markdown",
+                    label=span.label,
+                )
+            )
+    return found
 
 
 def is_embed(text: str, opening: int) -> bool:
@@ -348,6 +451,8 @@ def _as_wikilink(link: WikiLink, source: str, target: str) -> str:
 
 
 _UNSAFE_IN_DESTINATION = re.compile(r"[\x00-\x20()<>\[\]\\%?#^|`\"']")
+# Between `<` and `>` a destination may hold blanks and brackets as they are.
+_UNSAFE_BETWEEN_ANGLES = re.compile(r"[\x00-\x1f<>\\%?#`]")
 
 
 def redirected(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
@@ -379,9 +484,9 @@ def destination(path: str, source: str, written: str) -> str:
 def _splice(text: str, link: WikiLink, target: str) -> Cut:
     """Where a link names its file, and how another target is written there."""
     start, end = target_span(text, link)
-    # Between `<` and `>` a destination may hold blanks and brackets as they are.
-    if link.style == "markdown" and text[start - 1] != "<":
-        target = _UNSAFE_IN_DESTINATION.sub(lambda found: f"%{ord(found[0]):02X}", target)
+    if link.style == "markdown":
+        unsafe = _UNSAFE_BETWEEN_ANGLES if text[start - 1] == "<" else _UNSAFE_IN_DESTINATION
+        target = unsafe.sub(lambda found: f"%{ord(found[0]):02X}", target)
     return Cut(start, end, target)
 
 

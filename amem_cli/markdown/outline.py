@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from amem_cli.markdown.links import WikiLink, find_links, is_tag_character
+from amem_cli.markdown.links import is_tag_character
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.regions import blank_out, find_regions, visible_text
 
@@ -239,24 +239,6 @@ def _is_in_code(text: str, place: int, body: int) -> bool:
         return False
     at = place - body
     return any(region.start <= at < region.end for region in find_regions(text[body:]))
-
-
-def link_at(text: str, place: int, body: int = 0) -> WikiLink | None:
-    """The link that a place lies in or at the end of, with offsets in the whole text, or None."""
-    return next(
-        (link for link in all_links(text, body) if link.start <= place <= link.end),
-        None,
-    )
-
-
-def all_links(text: str, body: int = 0) -> list[WikiLink]:
-    """The links of a note's text, those in its front matter too, with offsets in the whole text."""
-    links = find_links(text[:body]) if body else []
-    moved = (
-        replace(link, start=link.start + body, end=link.end + body)
-        for link in find_links(text[body:])
-    )
-    return [*links, *moved]
 
 
 def paragraph_at(text: str, start: int, end: int, body: int = 0) -> str:

@@ -138,7 +138,7 @@ def plain_text(markdown: str) -> str:
     cuts = [Cut(each.start, each.inner_start) for each in links.regions]
     cuts += [Cut(each.inner_end, each.end) for each in links.regions]
     cuts += [cut for link in links.wikilinks for cut in _wikilink_cuts(markdown, link)]
-    for span in links.markdown:
+    for span in (*links.markdown, *links.references):
         opening = span.start - 1 if is_embed(markdown, span.start) else span.start
         cuts.append(Cut(opening, span.start + 1))
         cuts.append(Cut(span.shown_end, span.end))

@@ -1,4 +1,4 @@
-"""The parts of a text that Obsidian reads as code or as a comment, and git's conflicts."""
+"""The parts of a text that Obsidian reads as code, math, raw HTML or a comment; git's conflicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 
 CODE_INDENT = 4
 
-_ANY_MARK = re.compile(r"`|~~~|%%|<!--|^(?: {4}|\t)", re.MULTILINE)
+_HTML_OPENING = r"<(?i:pre|code|script|style|textarea)(?=[\s>])[^<>]{0,500}>"
+_ANY_MARK = re.compile(rf"`|~~~|%%|<!--|\$|{_HTML_OPENING}|^(?: {{4}}|\t)", re.MULTILINE)
 _CONTAINER_MARKS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*")
 _INDENT = re.compile(r"[ \t]*")
 _QUOTE_MARKS = re.compile(r"[ \t>]*")
@@ -20,8 +21,19 @@ _QUOTE_MARKS = re.compile(r"[ \t>]*")
 _FENCE_OPENING = re.compile(r"`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,}")
 _FENCE_CLOSING = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*\r?\n?")
 _BLOCK_START = re.compile(r"#{1,6}[ \t]|\||(?:=+|-+)[ \t]*(?:\r?\n|\Z)")
+# Headings of either form, and rules: what follows them continues no paragraph.
+_HEADING_OR_RULE = re.compile(
+    r"(?:#{1,6}(?=[ \t\r\n]|\Z)[^\n]*|=+[ \t\r]*|([-*_])[ \t]*(?:\1[ \t]*){2,}\r?)(?:\n|\Z)"
+)
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]:")
-_INLINE_MARK = re.compile(r"\\[!-/:-@\[-`{-~]|`+|%%|<!--")
+# A dollar sign in the name of a link opens no formula.
+_LINK_WITH_DOLLAR = r"\[\[[^\[\]\n$`%<]*\$[^\[\]\n`%<]*\]\]"
+_INLINE_MARK = re.compile(
+    rf"\\[!-/:-@\[-`{{-~]|`+|%%|<!--|\$\$?|{_HTML_OPENING}|{_LINK_WITH_DOLLAR}"
+)
+# No blank is inside of the signs and no digit behind them: "$5 and $10" are prices.
+_FORMULA = re.compile(r"\$(?!\s)(?:[^$\n\\]|\\.)+(?<![\s\\])\$(?!\d)")
+_TAG_NAME = re.compile(r"<([A-Za-z]+)")
 _NO_BREAK = re.compile(r"[^\n]+")
 _BACKTICKS = re.compile(r"`+")
 _CLOSING_OF = {"%%": "%%", "<!--": "-->"}
@@ -32,11 +44,13 @@ class Region:
     """A stretch of text in which markdown means nothing.
 
     Attributes:
+        kind: `html` is an element whose content stands as it is, such as `<pre>`.
         start, end: the stretch with its marks, as a slice of the text.
-        inner_start, inner_end: the same without its marks; for a comment an empty slice.
+        inner_start, inner_end: the same without its marks, which math keeps; for a comment an
+            empty slice.
     """
 
-    kind: Literal["fence", "indented", "code", "comment"]
+    kind: Literal["fence", "indented", "code", "math", "html", "comment"]
     start: int
     end: int
     inner_start: int
@@ -46,10 +60,10 @@ class Region:
 # Several readers ask about one text in turn.
 @lru_cache(maxsize=16)
 def find_regions(text: str) -> tuple[Region, ...]:
-    """Find fenced and indented code, inline code, `<!-- -->` and `%% %%` comments.
+    """Find fenced and indented code, inline code, math, raw HTML, and comments of either form.
 
-    If two overlap, the one that starts first holds. An unclosed fence, and an unclosed comment
-    at the start of a line, reach to the end. Linear in the length of the text.
+    If two overlap, the one that starts first holds. An unclosed fence, and an unclosed comment or
+    `<pre>` at the start of a line, reach to the end. Linear in the length of the text.
 
     Returns:
         Regions in the order of the text, without overlap.
@@ -101,13 +115,17 @@ def spliced(text: str, cuts: Iterable[Cut]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What a line means for the blocks around it; offsets are those of the text."""
+    """What a line means for the blocks around it; offsets are those of the text.
+
+    `is_apart`: it is a heading or a rule.
+    """
 
     content: int
     end: int
     quote_depth: int
     is_blank: bool
     is_code: bool
+    is_apart: bool
     starts_item: bool
     starts_block: bool
     fence: str
@@ -120,10 +138,12 @@ class _Scanner:
         self.text = text
         self.regions: list[Region] = []
         self._block_start = 0
+        # A line of a paragraph may be indented and is no code.
+        self._in_paragraph = False
         self._after_blank = True
         self._in_list = False
         self._quote_depth = 0
-        self._unclosed: set[str] = set()
+        self._unclosed: set[tuple[str, int]] = set()
 
     def scan(self) -> None:
         position = 0
@@ -145,9 +165,10 @@ class _Scanner:
         # Below a list item or a footnote an indented line continues it, and is not code.
         if line.starts_item or _FOOTNOTE.match(self.text, start):
             self._in_list = True
-        elif self._after_blank and not line.is_blank and line.content == start:
+        elif line.content == start and (line.is_apart or (self._after_blank and not line.is_blank)):
             self._in_list = False
         self._after_blank = line.is_blank
+        self._in_paragraph = not (line.is_blank or line.is_apart or line.fence)
         if line.fence:
             return self._take_fence(start, line)
         return line.end
@@ -155,8 +176,11 @@ class _Scanner:
     def _read_line(self, start: int) -> _Line:
         end = self._line_end(start)
         marks = self._match(_CONTAINER_MARKS, start, end)
-        content = marks.end()
-        starts_item = bool(marks.group().strip(" \t>"))
+        quoted = self._match(_QUOTE_MARKS, start, end).end()
+        is_apart = bool(_HEADING_OR_RULE.match(self.text, quoted, end))
+        # The first sign of the rule `* * *` is no mark of a list.
+        content = quoted if is_apart else marks.end()
+        starts_item = not is_apart and bool(marks.group().strip(" \t>"))
         is_blank = not starts_item and not self.text[content:end].strip()
         is_code = not is_blank and self._is_indented_code(start, end)
         fence = _FENCE_OPENING.match(self.text, content, end)
@@ -167,13 +191,16 @@ class _Scanner:
             quote_depth=marks.group().count(">"),
             is_blank=is_blank,
             is_code=is_code,
+            is_apart=is_apart,
             starts_item=starts_item,
-            starts_block=bool(is_blank or starts_item or is_code or fence or heading_or_row),
+            starts_block=bool(
+                is_blank or is_apart or starts_item or is_code or fence or heading_or_row
+            ),
             fence=fence.group() if fence else "",
         )
 
     def _is_indented_code(self, start: int, end: int) -> bool:
-        if self._in_list or not self._after_blank or self.text[start] not in " \t":
+        if self._in_list or self._in_paragraph or self.text[start] not in " \t":
             return False
         indent = self._match(_INDENT, start, end).group()
         return len(indent.expandtabs(CODE_INDENT)) >= CODE_INDENT
@@ -223,7 +250,7 @@ class _Scanner:
         """Read the inline marks of the block that ends at `end`.
 
         Returns:
-            `end`, or the end of a comment that reaches beyond it.
+            `end`, or the end of a comment, formula or element that reaches beyond it.
         """
         position, self._block_start = self._block_start, end
         ticks: dict[int, list[int]] | None = None
@@ -232,13 +259,21 @@ class _Scanner:
             if mark is None:
                 break
             position = mark.end()
-            if mark.group()[0] == "`":
+            said = mark.group()
+            if said[0] == "`":
                 # All runs at once: a search for each closing mark would take quadratic time.
                 if ticks is None:
                     ticks = self._backtick_runs(mark.start(), end)
                 position = self._take_code_span(mark.start(), position, ticks)
-            elif mark.group() in _CLOSING_OF:
-                position = self._take_comment(mark.start(), mark.group())
+            elif said in _CLOSING_OF:
+                position = self._take_comment(mark.start(), said)
+            elif said == "$$":
+                limit = len(self.text) if self._opens_line(mark.start()) else end
+                position = self._take_element("math", mark, "$$", limit) or position
+            elif said == "$":
+                position = self._take_formula(mark.start(), end) or position
+            elif said[0] == "<":
+                position = self._take_html(mark, end) or position
         self._block_start = max(position, end)
         return self._block_start
 
@@ -262,15 +297,58 @@ class _Scanner:
     def _take_comment(self, start: int, mark: str) -> int:
         closing = _CLOSING_OF[mark]
         inner_start = start + len(mark)
-        found = -1 if mark in self._unclosed else self.text.find(closing, inner_start)
-        if found < 0:
-            # Remembered, or each of many opening marks would mean a search to the end of the text.
-            self._unclosed.add(mark)
-            if not self._opens_line(start):
-                return inner_start
+        found = self._closing(closing, inner_start, len(self.text))
+        if found < 0 and not self._opens_line(start):
+            return inner_start
         end = found + len(closing) if found >= 0 else len(self.text)
         self.regions.append(Region("comment", start, end, end, end))
         return end
+
+    def _closing(self, closing: str, start: int, limit: int) -> int:
+        """Where a closing mark is before `limit`, in any case; -1 if there is none."""
+        if (closing, limit) in self._unclosed:
+            return -1
+        if closing[:2] == "</":
+            match = re.compile(re.escape(closing), re.IGNORECASE).search(self.text, start, limit)
+            found = match.start() if match else -1
+        else:
+            found = self.text.find(closing, start, limit)
+        if found < 0:
+            # Remembered, or each of many opening marks would mean a search to the limit.
+            self._unclosed.add((closing, limit))
+        return found
+
+    def _take_element(
+        self, kind: Literal["math", "html"], opening: re.Match[str], closing: str, limit: int
+    ) -> int:
+        """Record what reaches to its closing mark; returns its end, or 0 without that mark."""
+        found = self._closing(closing, opening.end(), limit)
+        if found < 0:
+            return 0
+        start, end = opening.start(), found + len(closing)
+        inner = (opening.end(), found) if kind == "html" else (start, end)
+        self.regions.append(Region(kind, start, end, *inner))
+        return end
+
+    def _take_formula(self, start: int, end: int) -> int:
+        """Record `$…$` within a line; returns its end, or 0 if it is none."""
+        match = _FORMULA.match(self.text, start, end)
+        # One that would end in the name of a link is none.
+        if match is None or match[0].count("[[") > match[0].count("]]"):
+            return 0
+        self.regions.append(Region("math", start, match.end(), start, match.end()))
+        return match.end()
+
+    def _take_html(self, opening: re.Match[str], end: int) -> int:
+        """Record an element of raw HTML; returns its end, or 0 if it is never closed."""
+        name = self._match(_TAG_NAME, opening.start(), opening.end())[1].lower()
+        is_block = name != "code" and self._opens_line(opening.start())
+        limit = len(self.text) if is_block else end
+        taken = self._take_element("html", opening, f"</{name}>", limit)
+        if taken or not is_block:
+            return taken
+        self.regions.append(Region("html", opening.start(), limit, opening.end(), limit))
+        return limit
 
     def _opens_line(self, position: int) -> bool:
         while position and self.text[position - 1] in " \t>":

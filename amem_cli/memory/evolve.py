@@ -236,7 +236,7 @@ def existing_links(
 
 
 def _existing(index: MemoryIndex, source: str, owned: Provenance) -> list[ExistingLink]:
-    present = {target for target, link in index.links.outgoing(source) if link.kind == "property"}
+    present = {target for target, link in index.links.outgoing(source) if link.listed}
     return [
         ExistingLink(source, summary.path, record)
         for summary, record in machine_links(index, owned)

@@ -24,6 +24,8 @@ RETRIES = 2
 RETRY_DELAY = 0.5
 BUSY_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
 DIALECT_STATUSES = frozenset({400, 404, 422})
+# A thinking model that cannot have it in its window is not asked on.
+LEAST_ROOM = 2
 WINDOW_COMPLAINTS = ("context length", "context size", "context window")
 
 
@@ -64,7 +66,11 @@ class OpenAIServerModel:
         self._closed = threading.Event()
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once; retries included, within the request's deadline."""
+        """Ask the model once; retries included, within the request's deadline.
+
+        A model that thinks until the answer is cut is asked again with more room, and a deadline
+        anew; later requests begin with that room.
+        """
         closed = self._closed
         with self._asking:
             return self._ask(request, closed)
@@ -77,6 +83,7 @@ class OpenAIServerModel:
     def _ask(self, request: ModelRequest, closed: threading.Event) -> ModelAnswer:
         started = time.monotonic()
         until = started + request.deadline
+        prompt_tokens = answer_tokens = 0
         dialect: Dialect | None = self._dialect
         while dialect is not None:
             body = json.dumps(dialect.body(self._model, request)).encode("ascii")
@@ -90,6 +97,19 @@ class OpenAIServerModel:
                         f"{self._host} sent no usable answer: {error}",
                         hint="Is llm.base_url the address of a chat server?",
                     ) from None
+                prompt_tokens += answer.prompt_tokens
+                answer_tokens += answer.answer_tokens
+                answer = replace(answer, prompt_tokens=prompt_tokens, answer_tokens=answer_tokens)
+                if answer.starved:
+                    dialect = dialect.with_room()
+                    if dialect is None:
+                        raise ModelError(
+                            f"{self.name} thought until its answer was cut off",
+                            hint="Choose a model that thinks less, or not at all.",
+                        )
+                    self._dialect = dialect
+                    until = time.monotonic() + request.deadline
+                    continue
                 text = answer.text.strip()
                 prose = answer.complete and text and not text.startswith("{")
                 if not (prose and dialect.by_schema):
@@ -100,7 +120,10 @@ class OpenAIServerModel:
             elif reply.status in DIALECT_STATUSES or _refuses_format(reply):
                 complaint = server_message(reply.body)
                 too_long = any(limit in complaint for limit in WINDOW_COMPLAINTS)
-                dialect = None if too_long else dialect.after(complaint, reply.status)
+                if too_long and dialect.room > LEAST_ROOM:
+                    dialect = replace(dialect, room=dialect.room // 2)
+                else:
+                    dialect = None if too_long else dialect.after(complaint, reply.status)
             else:
                 break
         raise self._refusal(reply)

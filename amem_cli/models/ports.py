@@ -90,6 +90,7 @@ class ModelAnswer:
         truncated: the model was shown only a part of the text.
         refused: the model declined to answer.
         reused_tokens: those of the prompt that were not computed again, 0 if that is unknown.
+        starved: the model's thinking took the room of the answer.
     """
 
     text: str
@@ -100,6 +101,7 @@ class ModelAnswer:
     truncated: bool = False
     refused: bool = False
     reused_tokens: int = 0
+    starved: bool = False
 
 
 class AnswerRejected(ValueError):

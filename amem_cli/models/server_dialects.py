@@ -26,8 +26,21 @@ MAX_MESSAGE_CHARACTERS = 10_000
 MAX_TOKENS_COUNTED = 100_000_000
 # No window is so small that so few words would be cut.
 LEAST_WORDS = 250
+# A model that thinks gets so many times the bound of its answer; it is a bound, and not spent.
+THINKING_ROOM = 8
+LEAST_THINKING = 4096
+# How servers are told to think less: OpenAI's, and llama-server, vLLM and SGLang.
+_LESS_THINKING: dict[str, Any] = {
+    "reasoning_effort": "low",
+    "chat_template_kwargs": {"enable_thinking": False},
+}
+_THOUGHTS = ("<think", "<|channel|>analysis", "[THINK]")
 # Parameters that some servers do not know, by the word in which they complain.
-_OPTIONAL = {"max_completion_tokens": "max_tokens", "temperature": "temperature"}
+_OPTIONAL = {
+    "max_completion_tokens": "max_tokens",
+    "temperature": "temperature",
+    **dict(zip(_LESS_THINKING, _LESS_THINKING, strict=True)),
+}
 _OPTIONAL_OLLAMA = {"think": "think"}
 
 
@@ -43,11 +56,13 @@ class Dialect:
         window: tokens of the context window, for Ollama's own API; 0 for OpenAI's.
         form: one of `FORMS`.
         left_out: parameters that the server does not know.
+        room: how many times the bound of an answer is asked for, because the model thinks.
     """
 
     window: int = 0
     form: str = FORMS[0]
     left_out: frozenset[str] = frozenset()
+    room: int = 1
 
     @property
     def by_schema(self) -> bool:
@@ -71,15 +86,21 @@ class Dialect:
             {"role": "user", "content": text},
         ]
         body: dict[str, Any] = {"model": model, "messages": messages, "stream": False}
+        most = request.max_tokens
+        if self.room > 1:
+            # The thoughts of a short answer are no shorter.
+            most = self.room * max(most, LEAST_THINKING // THINKING_ROOM)
         if self.window:
-            limits = {"num_ctx": self.window, "num_predict": request.max_tokens, "temperature": 0}
+            limits = {"num_ctx": self.window, "num_predict": most, "temperature": 0}
             body |= {"options": limits, "think": False}
             if self.form != "words":
                 body["format"] = schema if self.by_schema else "json"
         else:
-            body |= {"max_tokens": request.max_tokens, "temperature": 0}
+            body |= {"max_tokens": most, "temperature": 0}
             if "max_tokens" in self.left_out:
-                body["max_completion_tokens"] = request.max_tokens
+                body["max_completion_tokens"] = most
+            if self.room > 1:
+                body |= _LESS_THINKING
             if self.by_schema:
                 answer = {"name": "answer", "strict": True, "schema": schema}
                 body["response_format"] = {"type": "json_schema", "json_schema": answer}
@@ -114,6 +135,9 @@ class Dialect:
             seconds=seconds,
             refused=refused,
         )
+        if reason == "length" and not refused:
+            # With room for its thoughts a cut answer is a failure, however much it says.
+            answer = replace(answer, starved=self.room > 1 or _thought(message, whole))
         if not self.window:
             return _counted(answer, whole.get("usage"))
         prompt_tokens = _count(whole, "prompt_eval_count")
@@ -128,6 +152,10 @@ class Dialect:
             truncated=too_few or prompt_tokens >= self.window,
         )
 
+    def with_room(self) -> Dialect | None:
+        """The dialect for a model that thinks; None if it is asked in that way already."""
+        return None if self.room > 1 else replace(self, room=THINKING_ROOM)
+
     def after(self, complaint: str, status: int) -> Dialect | None:
         """The next dialect to try after a refusal with that text, or None if none would help."""
         if self.window and status == 404:
@@ -136,9 +164,25 @@ class Dialect:
         for word, parameter in (_OPTIONAL_OLLAMA if self.window else _OPTIONAL).items():
             if word in complaint and parameter not in self.left_out:
                 return replace(self, left_out=self.left_out | {parameter})
+        if self.room > 1 and not self.window and not self.left_out.issuperset(_LESS_THINKING):
+            # Not every server says what it does not know.
+            return replace(self, left_out=self.left_out.union(_LESS_THINKING))
         if self.form == FORMS[-1]:
             return Dialect() if self.window else None
         return replace(self, form=FORMS[FORMS.index(self.form) + 1])
+
+
+def _thought(message: Mapping[str, Any], reply: Mapping[str, Any]) -> bool:
+    """Whether a model thought, or said hardly anything, before its answer was cut."""
+    content, usage = message.get("content"), reply.get("usage")
+    said = content.strip() if isinstance(content, str) else ""
+    tokens = _count(usage, "completion_tokens") or _count(reply, "eval_count")
+    # What is shown of a text has more letters than tokens.
+    if not any(map(str.isalnum, said)) or len(said) < tokens or said.startswith(_THOUGHTS):
+        return True
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    thoughts = ("reasoning_content", "reasoning", "thinking")
+    return _count(details, "reasoning_tokens") > 0 or any(message.get(key) for key in thoughts)
 
 
 def answer_text(content: str, request: ModelRequest) -> str:

@@ -117,9 +117,9 @@ def resolve(target: str, source: str, names: NoteNames) -> str | None:
 
     if is_attachment(wanted):
         return None
-    # The whole target first: an alias may hold a `#`.
+    # The whole target first: an alias may hold a `#`, and so may the name of a file.
     found = _by_path(wanted, source, names) or _by_alias(wanted, names)
-    if found is None and "#" in wanted:
+    if found is None and "#" in wanted and not wanted.lower().endswith(_ENDING):
         return resolve(wanted.partition("#")[0], source, names)
     return found
 

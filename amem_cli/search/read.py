@@ -107,7 +107,7 @@ def _links(index: MemoryIndex, note: NoteSummary) -> tuple[LinkView, ...]:
                 records[source.path] = index.link_history.records(source.path)
             made = records[source.path]
             record = made.get((source.path, target.key)) or made.get((source.path, target.path))
-            explains = link.kind == "property" or (record is not None and record.by == "person")
+            explains = link.listed or (record is not None and record.by == "person")
             explained = record if explains else None
             view = LinkView(other.id, path, other.title, outgoing, link.kind, explained)
             # What is said of a link counts, also if the text has the same link.

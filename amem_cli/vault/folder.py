@@ -9,10 +9,12 @@ import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
+from amem_cli.notes.canvas import ENDING as CANVAS_ENDING
 from amem_cli.notes.names import conflict_copy, with_suffix
 from amem_cli.settings import STATE_FOLDER
 from amem_cli.system.files import LISTS_INODES, NO_WAIT, is_junction
@@ -91,6 +93,8 @@ class VaultFolder:
         self.root = root.resolve()
         # In whatever case, as people seldom mean another folder by it.
         self._excluded = frozenset(folded(each.strip("/")) for each in excluded if each.strip("/"))
+        # Of the files that are found.
+        self._ending = NOTE_SUFFIX
 
     @property
     def state_folder(self) -> Path:
@@ -121,6 +125,12 @@ class VaultFolder:
         """All notes, in no particular order; what cannot be a note goes to `problems`."""
         self._sweep_intents()
         yield from self._walk([""], problems if problems is not None else [])
+
+    def canvases(self) -> list[str]:
+        """The paths of the canvases (JSON Canvas), sorted."""
+        canvases = copy(self)
+        canvases._ending = CANVAS_ENDING
+        return sorted(state.path for state in canvases.scan())
 
     def look(
         self, paths: Collection[str], problems: list[Problem] | None = None
@@ -190,7 +200,7 @@ class VaultFolder:
         if entry.is_dir(follow_symlinks=False):
             if not is_junction(entry):
                 folders.append(path)
-        elif name.endswith(NOTE_SUFFIX):
+        elif name.endswith(self._ending):
             state = self._entry_state(entry, path, problems)
             if state is not None:
                 states.append(state)

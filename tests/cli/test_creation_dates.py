@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import with_quick_encoder
 from tests.repositories import TestRepository, new_repository, person
-from tests.vaults import write_note
+from tests.vaults import tree_hashes, write_note
 
 COPIED = 1_777_600_000
 TEXTS = {
@@ -155,3 +155,43 @@ def test_a_shallow_clone_tells_nothing_of_its_first_commit(
     amem.environment["AMEM_VAULT"] = str(tmp_path / "c")
     assert amem("update", "Otters", "--tag", "sea", "--no-llm").code == 0
     assert "created:" not in (tmp_path / "c/Otters.md").read_text()
+
+
+def test_the_moment_decides_whatever_its_form_and_zone(amem: Program) -> None:
+    vault = amem.folder / "v"
+    vault.mkdir()
+    amem.environment |= {"AMEM_VAULT": str(vault), "TZ": "UTC"}
+    assert amem("init", "v", "--adopt").code == 0
+    dates = {
+        "a": "2024-03-10T08:00:00",
+        "b": "2024-03-10 23:30",
+        "c": "2024-03-10T23:30:00+09:00",
+        "d": "2024-03-10 20:30:00 -0130",
+        "e": "2024-03-10t09:00",
+        "f": "2024-03-10 08:30:00 UTC",
+        "g": "2024-03-10T23:00:00-08:00",
+    }
+    for name, date in dates.items():
+        write_note(vault, f"{name}.md", f"---\ncreated: {date}\n---\nNote {name}.\n")
+    before = tree_hashes(vault)
+    listed = amem("list", "--json").json
+    assert [note["title"] for note in listed] == ["g", "b", "d", "c", "e", "f", "a"]
+    assert listed[0]["created"] == "2024-03-11T07:00:00"
+    order = ["a.md", "f.md", "e.md", "c.md", "d.md", "b.md", "g.md"]
+    pending = amem("list", "--pending", "--json").json
+    assert sorted(note["path"] for note in pending) == sorted(order)
+    done = amem("evolve", "--all", "--dry-run", "--no-llm", "--json").json
+    assert [note["path"] for note in done["notes"]] == order
+
+    def on(day: str) -> set[str]:
+        found = amem("list", "--since", day, "--until", day, "--json").json
+        return {note["title"] for note in found}
+
+    assert on("2024-03-11") == {"g"}
+    amem.environment["TZ"] = "Pacific/Kiritimati"
+    assert on("2024-03-11") == {"c", "d", "g"}
+    amem.environment["TZ"] = "Etc/GMT+12"
+    assert on("2024-03-09") == {"f"}
+    assert on("2024-03-10") == {"a", "b", "c", "d", "e", "g"}
+    assert "2024-03-10  g" in amem("list").out
+    assert tree_hashes(vault) == before

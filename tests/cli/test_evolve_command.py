@@ -113,6 +113,18 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
     assert len(runs(vault)) == COUNT and set(runs(vault).values()) == {1, 2}
 
 
+def test_a_model_that_thinks_its_answers_away_stops_the_run(amem: Program, vault: Path) -> None:
+    with ChatServer() as server:
+        server.finish_reason, server.content = "length", "<think>\nOkay, the user wants"
+        amem.environment |= {"AMEM_LLM_BASE_URL": server.url, "AMEM_LLM_MODEL": "test-model"}
+        stopped = amem("evolve", "--all", "--json", AMEM_LLM_BACKEND="openai")
+        asked = len(server.requests)
+    assert (stopped.code, asked) == (3, 4)
+    assert "stopped: 3 notes in a row failed: " in stopped.err
+    assert "thought until its answer was cut off" in stopped.err
+    assert stopped.json["pending"] == COUNT
+
+
 def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: Path) -> None:
     few = amem("evolve", "--all", "--limit", "2").out
     assert few.count("keywords") == 2 and "processed" not in few

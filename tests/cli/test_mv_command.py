@@ -147,3 +147,92 @@ def test_a_picture_is_led_to_in_the_form_of_accents_that_its_file_has(amem: Prog
     assert amem("mv", "hub", "deep/hub").code == 0
     text = (amem.folder / "deep/hub.md").read_text(encoding="utf-8")
     assert "![](../att/Bild%20fu\u0308r%20a\u0308.png) ![](att/No.png)\n" in text
+
+
+def test_links_in_any_property_count_and_follow(amem: Program) -> None:
+    vault = amem.folder / "v"
+    vault.mkdir()
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(vault)
+    write_note(vault, "Parent.md", "Parent text\n")
+    write_note(vault, "Café.md", "Sibling text\n")
+    header = """up: "[[Parent]]" # mine
+related:
+  - '[[Parent|P]]'
+  - "[[Nowhere]]"
+keywords: ["[[Caf\\xE9]]", b]
+nested:
+  deep: {list: ["[[Café#H]]"], "[[Key]]": x}
+text: >-
+  as [[Café]]
+  says
+bare: [[Café]]
+# [[Comment]]
+"""
+    write_note(vault, "Child.md", f"---\n{header}---\nWithout a link.\n")
+    before = tree_hashes(vault)
+    view = amem("show", "Parent", "--json").json
+    assert [link["path"] for link in view["links"]] == ["Child.md"]
+    assert [edge["by"] for edge in amem("graph", "--format", "json").json["edges"]] == [
+        "person",
+        "person",
+    ]
+    assert amem("list", "--orphans", "--json").json == []
+    told = amem("doctor").out
+    assert "Child.md:5  the link [[Nowhere]] leads to no note" in told
+    assert "Key" not in told
+    assert "Comment" not in told
+    assert "Caf" not in told
+
+    first = amem("mv", "Parent", 'Chef "A"', "--json").json
+    assert first["followed"] == ["Child.md"]
+    second = amem("mv", "Café", "Tea", "--json").json
+    assert second["followed"] == ["Child.md"]
+    path = first["path"].removesuffix(".md")
+    text = header.replace("Parent", path).replace("Caf\\xE9", "Tea").replace("Café", "Tea")
+    assert (vault / "Child.md").read_text(encoding="utf-8") == f"---\n{text}---\nWithout a link.\n"
+    assert amem("index", "--check").code == 0
+    for event in (second["event"], first["event"]):
+        assert amem("undo", event).code == 0
+    assert tree_hashes(vault) == before
+
+    (vault / "Parent.md").rename(vault / "Elsewhere.md")
+    told = amem("doctor").out
+    assert "Child.md:2  the note of the link [[Parent]] was moved and is now Elsewhere.md" in told
+
+
+def test_cards_of_canvases_follow_and_the_dead_ones_are_named(amem: Program) -> None:
+    vault = amem.folder / "v"
+    vault.mkdir()
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(vault)
+    write_note(vault, "Walrus.md", "A\n")
+    write_note(vault, "sub/Other.md", "B\n")
+    board = (
+        '{"nodes":[{"id":"1","file":"Walrus.md", "type":"file","extra":{"file":"Walrus.md"}},\n'
+        '{"id":"2","type":"file","file":"sub/Other.md","subpath":"#h"},\n'
+        '{"id":"3","type":"text","text":"see [[Walrus#H|it]] \\u00e9\\n`[[Walrus]]`"},\n'
+        '{"id":"4","type":"text","text":"file: Walrus.md, [[Gone]] [w](../Walrus.md)"},\n'
+        '{"id":"5","type":"file","file":"pics/gone.png"}],"edges":[{"file":"Walrus.md"}]}\n'
+    )
+    write_note(vault, "deep/board.canvas", board)
+    write_note(vault, "no.canvas", '{"nodes":[{"file":"Walrus.md"}')
+    before = tree_hashes(vault)
+    first = amem("mv", "Walrus", "sea/Sea “cow”", "--json").json
+    assert first["followed"] == ["deep/board.canvas"]
+    amem("mv", "Other", "moved/")
+    after = board.replace('file":"Walrus.md", ', 'file":"sea/Sea “cow”.md", ')
+    after = after.replace("[[Walrus#H|it]]", "[[Sea “cow”#H|it]]").replace("sub/O", "moved/O")
+    after = after.replace("(../Walrus.md)", "(../sea/Sea%20“cow”.md)")
+    assert (vault / "deep/board.canvas").read_text(encoding="utf-8") == after
+    told = amem("doctor").out
+    assert "deep/board.canvas  a card shows pics/gone.png, which is not there" in told
+    assert "deep/board.canvas  the link [[Gone]] on a card leads to no note" in told
+    assert told.count("canvas") == 2
+    assert amem("mv", "Other", "sub/").code == 0
+    assert amem("undo", first["event"]).code == 0
+    assert tree_hashes(vault) == before
+
+    (vault / "Walrus.md").rename(vault / "Cow.md")
+    assert "the file Walrus.md of a card was moved and is now Cow.md" in amem("doctor").out
+    assert amem("dedupe", "--merge", "Other", "Cow").code == 0

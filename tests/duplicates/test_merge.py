@@ -10,7 +10,6 @@ import pytest
 from amem_cli.duplicates.merge import Merged, merge
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
-from amem_cli.editing.renames import links_in_other_properties
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import HeaderRefused, NotFoundError, SettingsError, UsageError, WriteConflict
 from amem_cli.index.draft import NoteDraft, new_event, provenance_of
@@ -431,13 +430,26 @@ def test_a_property_that_came_with_one_merge_follows_the_next(tmp_path: Path) ->
     for name, header in {"A": "", "B": '---\nup: "[[D]]"\n---\n', "C": "", "D": ""}.items():
         write_note(tmp_path, f"{name}.md", f"{header}Text.\n")
     synchronise(ports)
-    mentions = links_in_other_properties(ports)
     for kept, other in (("A", "B"), ("C", "D")):
         pair = [ports.index.notes.summary(f"{name}.md") for name in (kept, other)]
         assert pair[0] is not None
         assert pair[1] is not None
-        merge(ports, pair[0], pair[1], mentions=mentions)
+        merge(ports, pair[0], pair[1])
     assert 'up: "[[C]]"' in text(tmp_path, "A")
+
+
+def test_a_card_of_a_canvas_shows_the_kept_note_until_an_undo(tmp_path: Path) -> None:
+    ports = vault(tmp_path)
+    board = (
+        '{"nodes": [{"type": "file", "file": "Other.md"}, {"type": "text", "text": "[[Other]]"}]}'
+    )
+    write_note(tmp_path, "b.canvas", board)
+    before = files(tmp_path)
+    done = merged(ports)
+    assert done.redirected == ("b.canvas",)
+    assert (tmp_path / "b.canvas").read_text() == board.replace("Other", "Kept")
+    undo(ports, done.event)
+    assert before.items() <= files(tmp_path).items()
 
 
 def test_a_link_of_the_kept_text_that_comes_to_mean_a_third_note_is_told(tmp_path: Path) -> None:

@@ -181,6 +181,62 @@ def test_a_logseq_graph_becomes_notes_with_valid_links(ports: VaultPorts, root: 
     assert text_of(root, "journals/2024-03-02.md").startswith('---\nid: "20240302000000"\n')
 
 
+@pytest.mark.parametrize(
+    ("form", "link", "day"),
+    [
+        ("MM-dd-yyyy", "03-02-2024", 2),
+        ("MM-dd-yyyy", "02-03-2024", 3),
+        ("dd-MM-yyyy", "02-03-2024", 2),
+        ("do MMM yyyy", "2nd Mar 2024", 2),
+        ("do MMMM yyyy", "11th March 2024", 11),
+        ("E, dd-MM-yyyy", "Sat, 02-03-2024", 2),
+        ("EEEE, MM/dd/yyyy", "saturday, 03/02/2024", 2),
+        ("MM/dd/yyyy", "03/02/2024", 2),
+        ("MM_dd_yyyy", "03_02_2024", 2),
+        ("yyyy年MM月dd日", "2024年03月02日", 2),
+        ("EEEE, yyyy/MM/dd", "Saturday, 2024/03/02", 2),
+        ("d. M. yy 'Tag'", "2. 3. 24 Tag", 2),
+        ("MM-dd-yyyy", "Mar 2nd, 2024", 2),
+        ("MM-dd-yyyy", "2024-03-02", 2),
+        ("MM-dd-yyyy", "Saturday, 2024-03-02", 0),
+        ("", "Mar 22nd, 2024", 22),
+        ("", "2nd Mar 2024", 2),
+        ("", "20240302", 2),
+        ("", "02-03-2024", 0),
+        ("", "03/02/2024", 0),
+        ("", "22-03-2024", 0),
+    ],
+)
+def test_the_form_of_a_logseq_graph_says_which_day_a_link_means(
+    ports: VaultPorts, root: Path, tmp_path: Path, form: str, link: str, day: int
+) -> None:
+    graph = tmp_path / "graph"
+    days = [(3, 2), (2, 3), (3, 11), (3, 22)]
+    config = '{:meta/version 1 ; :journal/page-title-format "dd-MM-yyyy"\n'
+    config += ' #_:journal/page-title-format "yy", :journal/page-title-format #_"x"'
+    write_note(graph, "logseq/config.edn", f'{config} "{form}"}}')
+    for month, number in days:
+        write_note(graph, f"journals/2024_{month:02}_{number:02}.md", f"- day {month} {number}\n")
+    write_note(graph, "pages/P.md", f"- the talk was on [[{link}]]\n")
+    bring_in(ports, graph, folder="")
+    month = 3 if (3, day) in days else 2
+    wanted = [f"journals/2024-{month:02}-{day:02}.md"] if day else []
+    assert [path for path in links_of(ports, "pages/P.md") if path] == wanted
+
+
+def test_files_of_a_logseq_graph_may_name_days_in_another_form(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    graph = tmp_path / "graph"
+    config = '{:journal/file-name-format "dd-MM-yyyy"}'
+    write_note(graph, "logseq/config.edn", config)
+    write_note(graph, "journals/02-03-2024.md", "- march\n")
+    write_note(graph, "pages/P.md", "- [[Mar 2nd, 2024]]\n")
+    bring_in(ports, graph, folder="")
+    assert links_of(ports, "pages/P.md") == ["journals/2024-03-02.md"]
+    assert "created: 2024-03-02T00:00:00" in text_of(root, "journals/2024-03-02.md")
+
+
 def test_a_zk_notebook_keeps_its_tags_and_links_by_id(ports: VaultPorts, root: Path) -> None:
     bring_in(ports, DATA / "zk", folder="")
     owls = parse_note("8k2p-owls.md", (root / "8k2p-owls.md").read_bytes())

@@ -26,7 +26,7 @@ def a_note(
 
 def network(notes: list[NoteSummary], links: list[tuple[str, str, str]], **records: LinkRecord):  # type: ignore[no-untyped-def]
     names = NameTable((note.path, note.aliases, note.title) for note in notes)
-    found = [(source, NoteLink(target, kind)) for source, target, kind in links]  # type: ignore[arg-type]
+    found = [(source, NoteLink(target, kind, kind == "property")) for source, target, kind in links]  # type: ignore[arg-type]
     known = {(record.path, record.target): record for record in records.values()}
     return build(notes, found, known, names)
 

@@ -301,6 +301,97 @@ def test_an_answer_that_was_cut_is_not_complete(
     assert (answer.prompt_tokens, answer.answer_tokens) == (0, 0)
 
 
+def thinks(server: ChatServer, tokens: int, message: dict[str, Any]) -> None:
+    """The model thinks so many tokens before it answers, which count for the bound."""
+
+    def said(body: dict[str, Any]) -> str:
+        most = body.get("max_completion_tokens") or body.get("max_tokens")
+        most = most or body["options"]["num_predict"]
+        server.finish_reason = "length" if most < tokens else "stop"
+        server.message = message if most < tokens else {}
+        server.usage = {"prompt_tokens": 7, "completion_tokens": min(most, tokens + 3)}
+        return GOOD
+
+    server.content = said
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": ""},
+        {"content": None},
+        {"content": " {"},
+        {"content": "<think>\nOkay, the user wants me to find out what this is about."},
+        {"content": "Of what I was told I say", "reasoning_content": "Okay " * 100},
+        {"content": "Of what I was told I say", "reasoning": "Okay " * 100},
+    ],
+)
+def test_a_model_that_thinks_gets_more_room_from_then_on(
+    server: ChatServer, model: OpenAIServerModel, message: dict[str, Any]
+) -> None:
+    thinks(server, 500, message)
+    request = replace(request_about("rye"), max_tokens=100)
+    answer = model.answer(request)
+    assert (answer.text, answer.complete) == (GOOD, True)
+    # What was paid for the thoughts is counted too.
+    assert (answer.prompt_tokens, answer.answer_tokens) == (14, 603)
+    assert model.answer(request).complete
+    sent = [each.body for each in server.requests]
+    assert [body["max_tokens"] for body in sent] == [100, 4096, 4096]
+    assert [body.get("reasoning_effort") for body in sent] == [None, "low", "low"]
+    assert sent[1]["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+def test_ollama_gives_a_model_that_thinks_all_the_same_more_room(server: ChatServer) -> None:
+    server.is_ollama = True
+    thinks(server, 500, {"content": "", "thinking": "Okay"})
+    model = model_of(server, ollama_window=4096)
+    assert model.answer(replace(request_about("rye"), max_tokens=100)).complete
+    assert [each.body["options"]["num_predict"] for each in server.requests] == [100, 4096]
+
+
+def test_a_model_that_never_stops_thinking_gives_no_answer(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    thinks(server, 10_000, {"content": ""})
+    request = replace(request_about("rye"), max_tokens=100)
+    for asked in (2, 3):
+        with pytest.raises(ModelError, match="thought until its answer was cut off"):
+            model.answer(request)
+        assert len(server.requests) == asked
+
+
+def test_the_room_for_thoughts_is_no_more_than_the_window_has(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    thinks(server, 350, {"content": ""})
+    server.complaint = "This model's maximum context length is 1000 tokens."
+    server.faults = ["", "400", ""]
+    assert model.answer(replace(request_about("rye"), max_tokens=100)).complete
+    assert [each.body["max_tokens"] for each in server.requests] == [100, 4096, 2048]
+
+
+@pytest.mark.parametrize("complaint", ["Unknown parameter: 'chat_template_kwargs'.", "bad request"])
+def test_a_server_that_knows_no_switch_for_thoughts_is_asked_without_it(
+    server: ChatServer, model: OpenAIServerModel, complaint: str
+) -> None:
+    thinks(server, 500, {"content": ""})
+    server.complaint = complaint
+    server.faults = ["", "400", ""]
+    assert model.answer(replace(request_about("rye"), max_tokens=100)).complete
+    last = server.requests[-1].body
+    assert (last["max_tokens"], last["response_format"]["type"]) == (4096, "json_schema")
+    assert "chat_template_kwargs" not in last
+
+
+def test_a_long_answer_that_was_cut_is_no_sign_of_thoughts(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.content, server.finish_reason = GOOD[:-9], "length"
+    assert not model.answer(request_about("rye")).complete
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     "content",
     [f"```json\n{GOOD}\n```", f"<think>\nRye?\n</think>\n\n{GOOD}", f"  {GOOD}\n"],
