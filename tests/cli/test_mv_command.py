@@ -179,7 +179,7 @@ bare: [[Café]]
     ]
     assert amem("list", "--orphans", "--json").json == []
     told = amem("doctor").out
-    assert "Child.md:5  the link [[Nowhere]] leads to no note" in told
+    assert "1 link leads to notes not yet written: [[Nowhere]]" in told
     assert "Key" not in told
     assert "Comment" not in told
     assert "Caf" not in told
