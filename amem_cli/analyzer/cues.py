@@ -449,13 +449,12 @@ def _times(folded: str, today: date) -> list[DaysNamed]:
 
 def _proposed(possible: Iterable[Revision], title: str) -> Iterator[Statement]:
     """What a note likely says of older ones that it does not name, the likeliest first."""
-    likely = [
-        (-revision_probability(each.features), each.older, each)
-        for each in possible
-        if revision_probability(each.features) >= _LEAST_PROBABILITY
-    ]
-    for _, older, revision in sorted(likely, key=lambda each: each[:2])[:_MOST_PROPOSED]:
-        best, *further = revision.sentences
+    weighed = [(revision_probability(each.features), each) for each in possible]
+    likely = [pair for pair in weighed if pair[0] >= _LEAST_PROBABILITY]
+    likely.sort(key=lambda pair: -pair[0])
+    for _, revision in likely[:_MOST_PROPOSED]:
+        in_text = [each for each in revision.sentences if each.own.text != title]
+        best, *further = in_text or revision.sentences
         tables = {sign.table for sign in best.signs}
         kind: Kind = "replaced"
         if "refuted" in tables:
@@ -469,8 +468,9 @@ def _proposed(possible: Iterable[Revision], title: str) -> Iterator[Statement]:
                 (f"{each.own.text} {text}", each.own.following == best.own.text),
                 (f"{text} {each.own.text}", best.own.following == each.own.text),
             ):
-                if is_next and each.own.text != title and len(both) <= _LONGEST_QUOTED:
+                if is_next and len(both) <= _LONGEST_QUOTED:
                     text = both
         sign = best.signs[0]
         quoted = (best.own.folded[sign.start : sign.end].strip(), text, best.own.folded)
-        yield Statement(older, kind, "subject", *quoted, best.own.following, acts=True, sure=False)
+        behind = best.own.following
+        yield Statement(revision.older, kind, "subject", *quoted, behind, acts=True, sure=False)

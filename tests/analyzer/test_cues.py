@@ -114,6 +114,11 @@ def test_a_cue_that_points_at_nothing_is_only_proposed_for_the_nearest_note() ->
     assert said("The Miwe came on Monday.", 0.9) == []
 
 
+def test_a_title_is_not_quoted_for_a_sentence_of_the_text() -> None:
+    [statement] = said("So it wasn't the Miwe at all.", 0.8, title="Not the Miwe deck oven")
+    assert statement.sentence == "So it wasn't the Miwe at all."
+
+
 @pytest.mark.parametrize(
     ("text", "sure"),
     [

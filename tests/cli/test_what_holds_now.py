@@ -10,6 +10,8 @@ import pytest
 from amem_cli.language.words import fold
 from tests.conftest import Program
 from tests.documents import TOP
+from tests.lsp.editors import editing
+from tests.mcp.clients import agent
 
 # Title, day and text of what was, then of what is, and a question that asks for it.
 PAIRS: dict[str, tuple[tuple[str, str, str], tuple[str, str, str], str]] = {
@@ -120,6 +122,25 @@ def test_as_of_a_day_before_the_older_note_stands_alone(read_only: Program, road
     answer = read_only("ask", question, "--json", "--as-of", day).json
     assert new not in [each["title"] for each in answer["sources"]]
     assert new not in [each["title"] for each in read_only("list", "--as-of", day, "--json").json]
+
+
+@pytest.mark.slow
+def test_agents_and_text_editors_are_told_the_same(vault: Program) -> None:
+    told = [(old[0], new[0], new[1], question) for old, new, question in PAIRS.values()]
+    with agent(vault) as me:
+        for old, new, day, question in told:
+            [hit] = [
+                each
+                for each in me.ok("search", query=question, limit=10)["hits"]
+                if each["title"] == old
+            ]
+            [newer] = hit["superseded_by"] + hit["contradicted_by"]
+            assert (newer["title"], newer["since"]) == (new, day)
+            assert "before: “" in me.ok("ask", question=question)["answer"]
+    with editing(vault, vault.folder) as editor:
+        editor.begin("Links.md", "".join(f"[[{old}]]\n" for old, *_ in told))
+        for old, new, day, _ in told:
+            assert f"by **{new}** since {day}" in editor.hover("Links.md", f"[[{old}")
 
 
 def newer_than_bake_14(amem: Program) -> list[str]:
