@@ -155,7 +155,7 @@ def test_changed_settings_are_taken_up_and_broken_ones_are_told(
     config = tmp_path / "vault/.amem/config.toml"
     before = config.read_text(encoding="utf-8")
     first = memory.add_note("The walrus dives for clams.")
-    config.write_text(before.replace('notes_dir = "notes"', 'notes_dir = "inbox"'))
+    config.write_text(before.replace('# notes_dir = "notes"', 'notes_dir = "inbox"'))
     memory.add_note("Clams live in mud.", title="Clams")
     assert (tmp_path / "vault/inbox/Clams.md").is_file()
     config.write_text("notes_dir = [\n")

@@ -41,7 +41,7 @@ def test_links_of_properties_to_private_notes_do_not_go_out(
     done = amem("export", "--format", "markdown", "--output", "plain", "--json")
     assert done.code == 0, done.err
     plain = amem.folder / "plain"
-    assert (plain / "A.md").read_text().startswith('---\n# mine\nlinks:\n  - "[[C]]"\n')
+    assert (plain / "A.md").read_text().startswith('---\n# mine\nlinks:\n  - "[C](C.md)"\n')
     everything = "".join(path.read_text() for path in plain.rglob("*.md"))
     assert "Diary|d" not in everything
     assert "Unheard of" not in everything
@@ -50,7 +50,7 @@ def test_links_of_properties_to_private_notes_do_not_go_out(
     assert "2 entries of `links`" in done.err
     whole = amem("export", "--format", "markdown", "--output", "whole", "--private", "--json")
     assert whole.json["cut_links"] == 0
-    assert "[[Diary|d]]" in (amem.folder / "whole/A.md").read_text()
+    assert "[d](Diary.md)" in (amem.folder / "whole/A.md").read_text()
 
 
 def test_a_text_that_names_a_private_note_is_told_and_not_rewritten(

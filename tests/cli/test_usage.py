@@ -84,7 +84,8 @@ def test_a_vault_is_not_made_of_a_file(amem: Program) -> None:
 
 def test_undo_says_in_words_what_it_took_back(amem: Program) -> None:
     amem("init", "v")
-    amem("--vault", "v", "add", "--no-llm", "The walrus sleeps on the ice of the bay.")
+    text = "The walrus sleeps on the ice of the bay. Sea ice breaks early; early ice is thin ice."
+    amem("--vault", "v", "add", "--no-llm", "--title", "Walrus", text)
     answer = amem("--vault", "v", "undo", "--since", "2000-01-01")
     assert answer.code == 0, answer.err
     assert "took back the keywords of notes/" in answer.out
