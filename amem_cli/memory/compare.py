@@ -15,7 +15,7 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.memory.outcome import ModelUse, Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.models.ports import Encoder, LanguageModel
+from amem_cli.models.ports import Encoder, Judge, LanguageModel
 from amem_cli.notes.note import Metadata
 
 USUAL_NOTES = 10
@@ -74,6 +74,7 @@ class Comparison:
         results: of each side, in the order of the notes, as far as the run came. Of a result that
             `failed` the first problem says why.
         stopped: why not all was asked, as a line and a hint; empty if nothing stopped the run.
+        judge: of links, where no model decides about them.
     """
 
     ports: VaultPorts
@@ -82,6 +83,7 @@ class Comparison:
     notes: Sequence[NoteSummary]
     results: tuple[list[Outcome], list[Outcome]] = field(default_factory=lambda: ([], []))
     stopped: tuple[str, str] | None = None
+    judge: Judge | None = None
 
     def run(self, progress: Progress = lambda done, total: None) -> None:
         """Ask both models; what was answered until an exception stays in the results.
@@ -127,7 +129,9 @@ class Comparison:
 
     def _result(self, side: Side, note: NoteSummary, places: Mapping[str, Place]) -> Outcome:
         """What one side would make of a note, without what its owner wrote."""
-        process = MemoryProcess(self.ports, self.encoder, side.model, side.settings, waiting=places)
+        process = MemoryProcess(
+            self.ports, self.encoder, side.model, side.settings, waiting=places, judge=self.judge
+        )
         failed = Outcome(note.path, note.id, note.title, failed=True)
         try:
             outcome = process.as_if_new(note.path)

@@ -54,7 +54,13 @@ def compare(
     first, second = (_side(workspace, name, transferred) for name in names)
     is_remote = any(side.model is not None and side.model.is_remote for side in (first, second))
     chosen = notes or notes_to_compare(workspace.ports, count, private=not is_remote)
-    return Comparison(workspace.ports, workspace.encoder, (first, second), chosen)
+    return Comparison(
+        workspace.ports,
+        workspace.encoder,
+        (first, second),
+        chosen,
+        judge=workspace.models.judge,
+    )
 
 
 def _side(workspace: Workspace, name: str, transferred: Callable[[str, int, int], None]) -> Side:
