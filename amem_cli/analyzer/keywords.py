@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from amem_cli.analyzer.unspaced_phrases import ScoredPhrase, unspaced_pieces
 from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import language as language_file
-from amem_cli.language.lexicon import word_list
+from amem_cli.language.lexicon import without_unseen, word_list
 from amem_cli.language.words import (
     TOKEN,
     UNSPACED_RUN,
@@ -73,7 +73,7 @@ class _Token:
 def scored_phrases(
     text: str, document_frequency: Callable[[str], int] | None = None
 ) -> list[ScoredPhrase]:
-    """Phrases of the text with their scores, best first; each is spelled as in the text.
+    """Phrases of the text with their scores, best first; each is spelled as it is seen in the text.
 
     A word weighs by its kind (name, identifier, noun, everyday word), its frequency, the sentences
     it is spread over and how early it comes; a phrase by the mean of its words, its length and its
@@ -81,7 +81,8 @@ def scored_phrases(
     with `document_frequency`: in how many notes of the vault a word is. Loose phrases come after
     the firm ones.
     """
-    plain = prose(text[:_MAX_TEXT], with_code=True)
+    text = without_unseen(text[:_MAX_TEXT])
+    plain = prose(text, with_code=True)
     language = detect_language(plain)
     lines = sentences(plain)
     tokens = [_tokens(line, number, language) for number, line in enumerate(lines)]

@@ -20,6 +20,7 @@ from amem_cli.index.records import NoteSummary
 from amem_cli.index.text import search_terms
 from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.detect import detect_language
+from amem_cli.language.lexicon import without_unseen
 from amem_cli.language.words import (
     TOKEN,
     cjk_bigrams,
@@ -63,7 +64,7 @@ def note_terms(title: str, text: str, keywords: tuple[str, ...] = ()) -> Mapping
     terms: dict[str, Term] = {}
     for source in (title, *keywords, plain):
         for match in TOKEN.finditer(source):
-            written = match.group()
+            written = without_unseen(match.group())
             for term in _terms_of(written, language, written in capitalised):
                 terms.setdefault(stem(term.word), term)
     return terms

@@ -161,12 +161,17 @@ def _folded(phrase: str, *, is_pattern: bool) -> str:
     return phrase.replace("ß", "ss") if is_pattern or is_expression(phrase) else fold(phrase)
 
 
+def without_unseen(text: str) -> str:
+    """The text without soft hyphens, joiners and other characters that cannot be seen."""
+    return text if text.isascii() else _UNSEEN.sub("", text)
+
+
 def fold(text: str) -> str:
     """The text as it is compared: compatibility forms composed (NFKC), case folded, without what
     cannot be seen."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
+    return unicodedata.normalize("NFKC", without_unseen(text)).casefold()
 
 
 def in_plain_letters(folded: str) -> str:

@@ -194,3 +194,7 @@ class _Notices:
 
     def flush(self) -> None:
         """Nothing is kept back."""
+
+    def isatty(self) -> bool:
+        """The board breaks lines itself."""
+        return False
