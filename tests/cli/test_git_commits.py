@@ -27,7 +27,7 @@ from tests.vaults import open_vault, write_note
 pytestmark = pytest.mark.slow
 
 DOUGH = "Croissant dough tears in lamination when the butter is colder than the dough."
-YEAST = "Croissant dough needs butter at 14 degrees, or it tears in lamination. See [[Dough]]."
+YEAST = "Croissant dough needs butter at 14 degrees, or it tears in lamination."
 
 
 @pytest.fixture

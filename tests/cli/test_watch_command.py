@@ -244,7 +244,8 @@ def test_what_others_write_is_picked_up_and_done_once(amem: Program, vault: Path
 def test_a_command_that_waits_and_a_watcher_share_the_work(amem: Program, vault: Path) -> None:
     with watching(amem, vault) as watcher:
         for number in range(4):
-            added = amem("add", f"Seal {number} barks.", "--title", f"Seal {number}", "--json")
+            text = f"Seal {number} barks. Harbour seals eat herring; herring comes in spring."
+            added = amem("add", text, "--title", f"Seal {number}", "--json")
             assert added.code == 0, added.err
             assert added.json["pending"] is False
             assert added.json["keywords"]

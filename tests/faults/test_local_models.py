@@ -42,7 +42,8 @@ pytestmark = [
 ]
 
 TOP = Path(__file__).parents[2]
-NOTES = [f"Note {n}: the croissant dough tore because butter was {n} degrees." for n in range(6)]
+WANTED = "Laminated dough wants warm butter: laminated dough tears."
+NOTES = [f"The croissant dough tore because butter was {n} degrees. {WANTED}" for n in range(6)]
 # Each letter can be reached in two ways, which costs llama.cpp seconds.
 SLOW_GRAMMAR = 'root ::= a{900,1000} "!"\na ::= [a-z] | [a-z] b\nb ::= [a-z] | a'
 ENDLESS = "{% for a in range(10**9) %}{% for b in range(10**9) %}{% endfor %}{% endfor %}"

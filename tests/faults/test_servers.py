@@ -48,7 +48,13 @@ def batch(root: Path, count: int = 6) -> tuple[VaultPorts, list[str]]:
     ports = open_vault(root)
     fillings = ("rhubarb jam", "almond paste", "plum butter", "poppy seed", "quince jelly", "curd")
     paths = [
-        add(ports, NewNote(f"{TEXT} The {each} ran out.", title=f"Croissants with {each}"))
+        add(
+            ports,
+            NewNote(
+                f"{TEXT} The {each} ran out. Laminated dough tears: laminated dough needs time.",
+                title=f"Croissants with {each}",
+            ),
+        )
         for each in fillings[:count]
     ]
     synchronise(ports)

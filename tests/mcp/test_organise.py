@@ -278,7 +278,7 @@ def answer_to_form(asked: Any, question: Any) -> dict[str, Any]:
 def test_an_older_note_that_is_linked_already_changes_as_well(amem: Program, vault: Path) -> None:
     with agent(amem) as me:
         me.ok("add", content=OFF, title="Pump off at night")
-        made = me.ok("add", content=f"{ON} This replaces [[Pump off at night]].", title="Pump runs")
+        made = me.ok("add", content=f"{ON} This replaces “Pump off at night”.", title="Pump runs")
         assert [each["relation"] for each in made["links"]] == ["supersedes"]
         asked = me.ok("next_to_organise", note="Pump runs")
         (note,) = me.ok("organise", answers=[good_answer(asked)])["notes"]
