@@ -22,7 +22,7 @@ def card_findings(ports: VaultPorts, holds: Callable[[str], bool]) -> Iterator[F
         raw = ports.vault.read(path).raw
         for file in dict.fromkeys(card_files(raw)):
             # What Obsidian keeps in dot folders is not looked at.
-            if file.startswith(".") or "/." in file or ports.vault.exists(file):
+            if file.startswith(".") or "/." in file or ports.vault.spelled(file):
                 continue
             now = moves.get(file)
             moved = now is not None and ports.vault.exists(now)

@@ -43,7 +43,7 @@ from amem_cli.notes.names import (
 )
 from amem_cli.notes.note import OWNED_FIELDS, body_bytes, parse_note
 from amem_cli.notes.note_links import redirected_properties
-from amem_cli.system.names import folded
+from amem_cli.system.names import composed, folded
 from amem_cli.vault.safe_write import sha256
 
 _ATTEMPTS = 1_000
@@ -330,7 +330,7 @@ class LinksAfterMove:
             before = content.raw
             after = redirected_cards(
                 before,
-                lambda file: self._path if file == old else None,
+                lambda file: self._path if composed(file) == composed(old) else None,
                 partial(self.in_text, source=path),
             )
             if content.cut and old.encode() in before:
@@ -449,7 +449,7 @@ class LinksAfterMove:
     def _is_relative(self, link: WikiLink, source: str, path: str) -> bool:
         """Whether a link says where a file is, seen from the note at `source`."""
         beside = posixpath.join(posixpath.dirname(source), link.target)
-        return link.style == "markdown" and posixpath.normpath(beside) == path
+        return link.style == "markdown" and _as_named(posixpath.normpath(beside)) == _as_named(path)
 
     def _is_old_name(self, target: str) -> bool:
         is_title = bool(self._title) and alias_key(target) == alias_key(self._note.title)
@@ -463,3 +463,8 @@ class LinksAfterMove:
             return None
         found = self._ports.vault.spelled(path)
         return None if found is None else destination(found, here, link.target)
+
+
+def _as_named(path: str) -> str:
+    """A note's path as links may name it: in any case and form of accents, without its ending."""
+    return folded(path).removesuffix(".md")

@@ -26,7 +26,13 @@ BUSY_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
 DIALECT_STATUSES = frozenset({400, 404, 422})
 # A thinking model that cannot have it in its window is not asked on.
 LEAST_ROOM = 2
-WINDOW_COMPLAINTS = ("context length", "context size", "context window")
+WINDOW_COMPLAINTS = (
+    "context length",
+    "context size",
+    "context window",
+    "max_tokens is too large",
+    "completion tokens",
+)
 
 
 class OpenAIServerModel:

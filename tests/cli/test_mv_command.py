@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 
 from tests.conftest import Program
 from tests.vaults import tree_hashes, write_note
@@ -236,3 +237,18 @@ def test_cards_of_canvases_follow_and_the_dead_ones_are_named(amem: Program) -> 
     (vault / "Walrus.md").rename(vault / "Cow.md")
     assert "the file Walrus.md of a card was moved and is now Cow.md" in amem("doctor").out
     assert amem("dedupe", "--merge", "Other", "Cow").code == 0
+
+
+def test_files_are_found_whatever_the_form_of_their_accents(amem: Program) -> None:
+    assert amem("init", ".", "--adopt").code == 0
+    name = unicodedata.normalize("NFD", "Nöte")
+    write_note(amem.folder, f"sub/{name}.md", "x\n")
+    write_note(amem.folder, "Hub.md", "[n](sub/Nöte.md) [c](sub/nöte)\n")
+    card = {"id": "1", "type": "file", "file": "sub/Nöte.md", "x": 0, "y": 0}
+    canvas = write_note(amem.folder, "Board.canvas", json.dumps({"nodes": [card], "edges": []}))
+    assert "card" not in amem("doctor").out
+    assert amem("mv", "Hub", "deep/Hub").code == 0
+    moved = unicodedata.normalize("NFC", (amem.folder / "deep/Hub.md").read_text())
+    assert moved.startswith("[n](../sub/N") and "[c](../sub/" in moved
+    assert amem("mv", "Nöte", "sub/Other").code == 0
+    assert "sub/Other.md" in canvas.read_text()

@@ -361,11 +361,18 @@ def test_a_model_that_never_stops_thinking_gives_no_answer(
         assert len(server.requests) == asked
 
 
-def test_the_room_for_thoughts_is_no_more_than_the_window_has(
-    server: ChatServer, model: OpenAIServerModel
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "This model's maximum context length is 1000 tokens.",
+        "max_tokens is too large: 4096. This model supports at most 4000 completion tokens.",
+    ],
+)
+def test_the_room_for_thoughts_is_no_more_than_the_model_has(
+    server: ChatServer, model: OpenAIServerModel, complaint: str
 ) -> None:
     thinks(server, 350, {"content": ""})
-    server.complaint = "This model's maximum context length is 1000 tokens."
+    server.complaint = complaint
     server.faults = ["", "400", ""]
     assert model.answer(replace(request_about("rye"), max_tokens=100)).complete
     assert [each.body["max_tokens"] for each in server.requests] == [100, 4096, 2048]
