@@ -5,7 +5,8 @@
 Reads the vaults of DATA_FOLDER/gold and the people of this folder. Every note is added and
 processed at its time, and each older note that it may revise is one row. A row is right if the gold
 has a change of the two notes, or a link that supersedes or contradicts. What a threshold would
-propose is measured on each person by the weights of the others; nothing is drawn by chance.
+propose is measured on each person by the weights of the others; nothing is drawn by chance. The
+last lines are of the weights that the program has, for people by whom they were not fitted.
 """
 
 from __future__ import annotations
@@ -108,6 +109,12 @@ def main() -> None:
         made = chances >= least
         shares = right[made].mean(), changed[made].sum() / total, made.sum() / len(people)
         print(f"{least:5.2f}  {shares[0]:5.2f}  {shares[1]:14.2f}  {shares[2]:8.1f}")
+    named = (dict(zip(rows.names, row, strict=True)) for row in rows.features)
+    proposed = (
+        np.array([cues.revision_probability(each) for each in named]) >= cues.LEAST_PROBABILITY
+    )
+    print(f"the program's own weights: {right[proposed].sum()} of {proposed.sum()} right,")
+    print(f"{changed[proposed].sum()} of {total} changes found, before its limit of two a note")
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ _QUOTATION_MARKS = '"“”„«»「」'
 _NEAREST_OF_A_TIME = 3
 _OF_SUBJECTS: frozenset[Kind] = frozenset({"replaced", "refuted"})
 # Of those proposed, two in three are right (docs/memory.md).
-_LEAST_PROBABILITY = 0.5
+LEAST_PROBABILITY = 0.5
 _MOST_PROPOSED = 2
 _LONGEST_QUOTED = 160
 
@@ -450,7 +450,7 @@ def _times(folded: str, today: date) -> list[DaysNamed]:
 def _proposed(possible: Iterable[Revision], title: str) -> Iterator[Statement]:
     """What a note likely says of older ones that it does not name, the likeliest first."""
     weighed = [(revision_probability(each.features), each) for each in possible]
-    likely = [pair for pair in weighed if pair[0] >= _LEAST_PROBABILITY]
+    likely = [pair for pair in weighed if pair[0] >= LEAST_PROBABILITY]
     likely.sort(key=lambda pair: -pair[0])
     for _, revision in likely[:_MOST_PROPOSED]:
         in_text = [each for each in revision.sentences if each.own.text != title]

@@ -139,7 +139,9 @@ NoteArgument = Annotated[
 ]
 # Names of the option for a number of results, the same in every command.
 LIMIT = ("-k", "-n", "--limit")
-LlmOption = Annotated[bool, Option("--llm/--no-llm", help="Use the language model.")]
+LlmOption = Annotated[
+    bool, Option("--llm/--no-llm", help="Use the language model and the judge of links.")
+]
 WaitOption = Annotated[
     bool,
     Option(

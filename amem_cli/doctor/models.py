@@ -112,7 +112,7 @@ def _judge_findings(settings: Settings) -> Iterator[Finding]:
     try:
         judge.relations(note, [note], most_tokens=20, seconds=_TRIAL_SECONDS)
     except ModelError as error:
-        hint = error.hint or "Links are decided without it. To switch it off: llm.judge = off."
+        hint = "Links are decided without it. Not to ask it: amem config set llm.judge off."
         yield Finding("", error.message, hint, severity="notice")
     finally:
         judge.close()

@@ -246,7 +246,7 @@ class MemorySteps:
         linking = Linking(
             tuple(made),
             tuple(offline),
-            Step(prompt=judging.answered),
+            Step(prompt=judging.asked),
             problems=judging.problems,
             suggested=tuple(weaker),
         )
@@ -301,15 +301,19 @@ class MemorySteps:
 
 @dataclass(slots=True)
 class _Judging:
-    """The judge and one note; its name if it answered, of which notes, and what went wrong."""
+    """The judge and one note; of which notes, by path, it said something, and what went wrong."""
 
     judge: Judge | None
     limits: JudgeLimits
     note: Note
     text: str
-    answered: str = ""
     judged: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> str:
+        """The judge's name, if it said something."""
+        return self.judge.name if self.judge is not None and self.judged else ""
 
     def relations(self, olders: Sequence[LinkCandidate]) -> list[dict[str, float]]:
         """What the judge says of the first of some older notes; nothing if it cannot be had."""
@@ -329,6 +333,5 @@ class _Judging:
         except ModelError as error:
             self.problems = (f"{error.message}; links by the evidence alone",)
             return []
-        self.answered = self.judge.name if found else ""
         self.judged = frozenset(each.path for each, _ in zip(olders, found, strict=False))
         return found

@@ -15,16 +15,16 @@ import numpy as np
 
 from amem_cli.data import table
 
-# Tokens of a newer note and of the older ones that are read beside it.
+# Tokens of a newer note and of an older one.
 CONTEXT_TOKENS = 2_048
-# Older notes that are read together.
-AT_ONCE = 4
-# Tokens that are computed at once; the time is looked at between them.
-BATCH_TOKENS = 128
+# Tokens that are computed at once; the time is looked at between them. An older note is read alone:
+# what is computed beside it would change the last digits of its answer.
+BATCH_TOKENS = 256
 
 
 class JudgeSession:
-    """A model with its adapter, and a context in which older notes follow one newer note."""
+    """A model with its adapter, and a context in which each older note follows the newer one,
+    whose tokens are computed once."""
 
     def __init__(self, model_path: Path, adapter_path: Path, threads: int) -> None:
         """Load both; raises `ValueError` if llama.cpp cannot."""
@@ -38,7 +38,6 @@ class JudgeSession:
         options = llama_cpp.llama_context_default_params()
         options.n_ctx = CONTEXT_TOKENS
         options.n_batch = options.n_ubatch = BATCH_TOKENS
-        options.n_seq_max, options.kv_unified = 1 + AT_ONCE, True
         options.offload_kqv = options.op_offload = False
         options.n_threads = options.n_threads_batch = threads
         self._context: Any = llama_cpp.llama_init_from_model(self._model, options)
@@ -72,64 +71,36 @@ class JudgeSession:
         self._until = time.monotonic() + seconds
         llama_cpp.llama_memory_clear(self._memory, True)
         first = [*self._newer, *self._note(newer, most_tokens), *self._between]
-        waiting = [
-            [*self._older, *self._note(each, most_tokens), *self._question] for each in olders
-        ]
         judged: list[list[float]] = []
         with suppress(TimeoutError):
-            self._read([(token, place, 0) for place, token in enumerate(first)], [])
-            while waiting:
-                part, room = 0, CONTEXT_TOKENS - len(first)
-                while part < min(AT_ONCE, len(waiting)) and len(waiting[part]) <= room:
-                    room -= len(waiting[part])
-                    part += 1
-                if not part:
+            self._read(first, 0)
+            for older in olders:
+                text = [*self._older, *self._note(older, most_tokens), *self._question]
+                if len(first) + len(text) > CONTEXT_TOKENS:
                     break
-                judged += self._beside(len(first), waiting[:part])
-                del waiting[:part]
+                judged.append(self._read(text, len(first)))
+                llama_cpp.llama_memory_seq_rm(self._memory, 0, len(first), -1)
         return {"judged": judged}
 
-    def _beside(self, begin: int, texts: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The logits behind each text, all of which follow the newer note."""
-        for sequence in range(1, len(texts) + 1):
-            llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
-        entries = [
-            (token, begin + place, sequence)
-            for sequence, text in enumerate(texts, 1)
-            for place, token in enumerate(text)
-        ]
-        ends = [int(each) - 1 for each in np.cumsum([len(text) for text in texts])]
-        found = self._read(entries, ends)
-        for sequence in range(1, len(texts) + 1):
-            llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
-        return found
-
-    def _read(
-        self, entries: Sequence[tuple[int, int, int]], ends: Sequence[int]
-    ) -> list[list[float]]:
-        """Compute tokens (token, position, sequence); the answers' logits behind some of them.
+    def _read(self, tokens: Sequence[int], begin: int) -> list[float]:
+        """Compute tokens from a position on; the logits of the answers behind the last one.
 
         Raises:
             TimeoutError: the time is up.
         """
-        wanted, found = set(ends), []
-        for start in range(0, len(entries), BATCH_TOKENS):
+        batch = self._batch
+        for start in range(0, len(tokens), BATCH_TOKENS):
             if time.monotonic() > self._until:
                 raise TimeoutError
-            part = entries[start : start + BATCH_TOKENS]
-            batch = self._batch
+            part = tokens[start : start + BATCH_TOKENS]
             batch.n_tokens = len(part)
-            for at, (token, position, sequence) in enumerate(part):
-                batch.token[at], batch.pos[at] = token, position
-                batch.n_seq_id[at], batch.seq_id[at][0] = 1, sequence
-                batch.logits[at] = start + at in wanted
+            for at, token in enumerate(part):
+                batch.token[at], batch.pos[at] = token, begin + start + at
+                batch.n_seq_id[at], batch.seq_id[at][0] = 1, 0
+                batch.logits[at] = at == len(part) - 1
             if llama_cpp.llama_decode(self._context, batch):
                 raise RuntimeError("llama.cpp has no room for the notes")
-            found += [self._logits(at) for at in range(len(part)) if start + at in wanted]
-        return found
-
-    def _logits(self, place: int) -> list[float]:
-        pointer = llama_cpp.llama_get_logits_ith(self._context, place)
+        pointer = llama_cpp.llama_get_logits_ith(self._context, -1)
         logits = np.ctypeslib.as_array(pointer, shape=(self._size,))[self._answers]
         return [round(float(each), 4) for each in logits]
 

@@ -214,6 +214,8 @@ class ConfiguredModels:
     @property
     def judge(self) -> Judge | None:
         """The judge of links; None if there is to be none, or what it needs is missing."""
+        if "judge" not in self._opened and self.settings.llm_judge == "off":
+            return None
         from amem_cli.models.judge import open_judge
 
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -52,16 +52,20 @@ NOTES = {
 }
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
-    root = tmp_path_factory.mktemp("vault")
-    for name, text in NOTES.items():
+def vault_of(root: Path, notes: Mapping[str, str]) -> Iterator[MemoryIndex]:
+    """The index of notes by their names, until a test ends."""
+    for name, text in notes.items():
         write_note(root, f"{name}.md", f"{text}\n")
     ports = open_vault(root)
     synchronise(ports)
     embed_missing(ports, FakeEncoder())
     yield ports.index
     ports.index.close()
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
+    yield from vault_of(tmp_path_factory.mktemp("vault"), NOTES)
 
 
 def hits_of(index: MemoryIndex, query: str) -> list[Hit]:
@@ -275,14 +279,7 @@ WRITTEN_OTHERWISE = {
 
 @pytest.fixture(scope="module")
 def otherwise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
-    root = tmp_path_factory.mktemp("vault")
-    for name, text in WRITTEN_OTHERWISE.items():
-        write_note(root, f"{name}.md", f"{text}\n")
-    ports = open_vault(root)
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
-    yield ports.index
-    ports.index.close()
+    yield from vault_of(tmp_path_factory.mktemp("vault"), WRITTEN_OTHERWISE)
 
 
 @pytest.mark.parametrize(
