@@ -193,7 +193,7 @@ class EvolveReport:
                 # Keywords, tags and links of the earlier notes would change what the later get.
                 self.output.notice(
                     "each note was weighed by the vault as it is; a run also goes by what it wrote"
-                    " before, so these numbers may differ by a few in a hundred"
+                    " before, so it may come to a few more or fewer"
                 )
         if batch.elsewhere:
             self.output.notice(f"another amem process did {plural(batch.elsewhere, 'note')}")
