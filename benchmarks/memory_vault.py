@@ -156,6 +156,8 @@ class OpenVault:
 
     def close(self) -> None:
         """Close what was opened; the model may be used by other vaults."""
+        if self.workspace.models.judge is not None:
+            self.workspace.models.judge.close()
         self.workspace.index.close()
 
 
