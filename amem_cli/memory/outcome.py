@@ -40,7 +40,7 @@ class JudgeLimits:
     first, how many tokens of a text it reads, and how many seconds it has."""
 
     candidates: int = 8
-    tokens: int = 100
+    tokens: int = 160
     seconds: float = 60.0
 
 
