@@ -568,7 +568,7 @@ def merge_tags(existing: Iterable[str], added: Iterable[str]) -> list[str]:
 
 
 def leading_tag(text: str) -> str | None:
-    """The tag with which the text begins (a hashtag without its `#`), or None."""
+    """The tag with which the text begins, as it is written and without `#`, or None."""
     end = 0
     while end < len(text) and (is_tag_character(text[end]) or _UNSEEN.match(text[end])):
         end += 1
