@@ -65,7 +65,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "nobody is waited for",
     ),
     "system/processes.py": (
-        "/proc/self/ns/pid os.getuid os.killpg os.nice os.uname resource signal.SIGKILL"
+        "/proc/self/ns/pid os.killpg os.nice os.uname resource signal.SIGKILL"
         " subprocess.BELOW_NORMAL_PRIORITY_CLASS subprocess.CREATE_NEW_PROCESS_GROUP",
         "psutil",
     ),
@@ -84,7 +84,6 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "names are joined to the folder's path",
     ),
     "models/encoder.py": ("os.sched_getaffinity", "all cores"),
-    "watch/service.py": ("subprocess.list2cmdline", "for Windows alone"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`amem watch`: run, ask or stop the watcher of a vault, or print its service."""
+"""`amem watch`: run, ask or stop the watcher of a vault."""
 
 from __future__ import annotations
 
@@ -43,12 +43,6 @@ def watch(
     ] = False,
     status: Annotated[bool, Option("--status", help="Show what the running watcher does.")] = False,
     stop: Annotated[bool, Option("--stop", help="Stop the running watcher.")] = False,
-    install: Annotated[
-        bool, Option("--install", help="Print a service that watches from every login on.")
-    ] = False,
-    uninstall: Annotated[
-        bool, Option("--uninstall", help="Print how to remove that service.")
-    ] = False,
     settle: Annotated[
         float | None,
         Option(
@@ -65,11 +59,9 @@ def watch(
 
         amem watch
         amem watch --once
-        amem watch --install
     """
-    chosen = [once, status, stop, install, uninstall]
-    if sum(chosen) > 1:
-        raise UsageError("use only one of --once, --status, --stop, --install, --uninstall")
+    if once + status + stop > 1:
+        raise UsageError("use only one of --once, --status, --stop")
     # nan gets past `min=0`, as no comparison with it is true.
     if settle is not None and settle != settle:
         raise UsageError("--settle nan is not a number of seconds")
@@ -78,8 +70,6 @@ def watch(
         _status(session)
     elif stop:
         _stop(session)
-    elif install or uninstall:
-        _service(session, install=install)
     else:
         from amem_cli.watch.watcher import background_threads
 
@@ -117,23 +107,6 @@ def _stop(session: Session) -> None:
     session.output.result({"stopped": stopped}, text)
     if not stopped:
         raise typer.Exit(1)
-
-
-def _service(session: Session, *, install: bool) -> None:
-    """Print the service, or how it is removed, and what is left to do for a person."""
-    from amem_cli.watch.service import login_service
-
-    service = login_service(session.root, os.environ)
-    session.output.result(
-        {**service._asdict(), "file": str(service.file)},
-        service.content.rstrip("\n") if install else "\n".join(service.disable),
-    )
-    if install and not session.output.as_json:
-        session.output.notice(
-            f"save this as {service.file}, then type:\n  "
-            + "\n  ".join(service.enable)
-            + f"\nwhat it does: amem watch --status; its log: {service.log}"
-        )
 
 
 def _once(session: Session, workspace: Workspace) -> None:

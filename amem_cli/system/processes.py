@@ -129,10 +129,3 @@ def lower_priority(niceness: int) -> None:
         return
     with suppress(OSError):
         os.nice(max(0, niceness - os.nice(0)))
-
-
-def user_id() -> int:
-    """The user's number; -1 on Windows, where files name their owners otherwise."""
-    if sys.platform == "win32":
-        return -1
-    return os.getuid()

@@ -22,9 +22,6 @@ OTHERS_SECONDS = 1.0
 # A command that waits for its turn looks for it about twenty times a second.
 TURN_SECONDS = 0.06
 
-# As `nice` does without a number.
-NICENESS = 10
-
 WatchEventKind = Literal[
     "watching", "noticed", "embedding", "searchable", "thinking", "learned", "waiting", "followed",
     "committed", "settings", "trouble", "well", "asking", "stopped",
@@ -63,7 +60,8 @@ def on_battery() -> bool:
 
 def lower_priority() -> None:
     """Let the calling thread, and what it starts, give way to other programs."""
-    processes.lower_priority(NICENESS)
+    # As `nice` does without a number.
+    processes.lower_priority(10)
 
 
 @dataclass

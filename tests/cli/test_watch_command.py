@@ -304,21 +304,6 @@ def test_a_watcher_that_others_cannot_see_says_so(
         assert watcher.end() == 0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the unit is systemd's")
-def test_the_service_is_printed_and_nothing_is_written(
-    amem: Program, vault: Path, tmp_path: Path
-) -> None:
-    home = {"HOME": str(tmp_path / "nobody"), "XDG_CONFIG_HOME": ""}
-    printed = amem("watch", "--install", **home)
-    document = amem("watch", "--install", "--json", **home).json
-    assert printed.out == document["content"]
-    assert document["file"] in printed.err
-    assert all(command in printed.err for command in document["enable"])
-    removal = amem("watch", "--uninstall", **home)
-    assert removal.out.splitlines() == document["disable"]
-    assert not (tmp_path / "nobody/.config").exists()
-
-
 @pytest.mark.parametrize("edits", [True, False])
 def test_watching_ends_where_the_vault_is_no_vault_any_more(
     amem: Program, vault: Path, edits: bool
