@@ -83,7 +83,7 @@ class ImportDraft:
         plan, source, here = self._plan, self._planned.source_path, self._planned.path
         to = plan.at(plan.source_names.note(link, source))
         if to is not None:
-            return note_target(link, here, to.path, plan.vault_names)
+            return note_target(link, here, to.path, plan.vault_names, was=to.source_path)
         other = plan.source_names.other(link, source)
         if other is None:
             # It may mean a note that the vault has already.

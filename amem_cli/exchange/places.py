@@ -251,9 +251,21 @@ class SourceNames:
         return min(fits, key=lambda each: (len(each), each), default=None)
 
 
-def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> str | None:
-    """How a link in the note at `source` must be written to mean `wanted`; None if it does."""
-    if resolve(link.target, source, names) == wanted:
+def note_target(
+    link: WikiLink, source: str, wanted: str, names: NoteNames, *, was: str
+) -> str | None:
+    """How a link in the note at `source` must be written to mean `wanted`; None if it does.
+
+    A link that names a file must name it as it is on the disk, with accents in the same form. Only
+    a wikilink may name an alias instead.
+
+    Args:
+        was: the path of `wanted` in the source.
+    """
+    names_file = link.style == "markdown" or name_key(link.target) == name_key(was)
+    said = _stem(normpath(link.target).lstrip("./"))
+    is_named = not names_file or f"/{_stem(wanted)}".endswith(f"/{said}")
+    if is_named and resolve(link.target, source, names) == wanted:
         return None
     if link.style == "markdown":
         return _beside(relpath(wanted, dirname(source) or "."))
@@ -268,6 +280,10 @@ def file_target(link: WikiLink, source: str, wanted: str, *, only_one: bool) -> 
         return None if means_it else wanted
     beside = relpath(wanted, dirname(source) or ".")
     return None if normpath(link.target) == beside else beside
+
+
+def _stem(path: str) -> str:
+    return path.casefold().removesuffix(_ENDING)
 
 
 def _beside(target: str) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -639,6 +640,31 @@ def test_names_that_windows_refuses_are_changed_and_links_follow(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="named pipes")
+def test_a_link_names_the_file_as_it_is_here_with_its_accents_in_the_same_form(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    """Programs that read markdown compare names byte by byte; titles are no names to them."""
+    composed, apart = (unicodedata.normalize(form, "Über Bäume") for form in ("NFC", "NFD"))
+    source = tmp_path / "source"
+    write_note(source, "Q? A.md", "Asked.\n")
+    write_note(source, f"{apart}.md", "Trees.\n")
+    write_note(source, f"{apart}/Ulm.md", "A city.\n")
+    write_note(source, "Müll.md", "---\naliases: [Abfall]\n---\nWaste.\n")
+    spaced, mull = composed.replace(" ", "%20"), unicodedata.normalize("NFD", "Müll")
+    write_note(
+        source,
+        "sub/a.md",
+        f"[b](../Q%3F%20A.md) [[Q? A]] [c][r] [d](../{spaced}.md) [[{composed}]] [[{mull}|e]]"
+        f" [[Abfall]] [[müll]] [[Ulm]] [f](../{spaced}/Ulm.md)\n\n[r]: <../Q? A.md>\n",
+    )
+    bring_in(ports, source)
+    assert text_of(root, "notes/sub/a.md").rpartition("---\n")[2] == (
+        f"[b](../Q%20A.md) [[Q A|Q? A]] [c][r] [d](../{apart.replace(' ', '%20')}.md)"
+        f" [[{apart}|{composed}]] [[Müll|e]] [[Abfall]] [[müll]] [[Ulm]]"
+        f" [f](../{apart.replace(' ', '%20')}/Ulm.md)\n\n[r]: <../Q A.md>\n"
+    )
+
+
 def test_a_pipe_is_not_waited_for(ports: VaultPorts, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     with pytest.raises(SettingsError, match="not a regular file"):
