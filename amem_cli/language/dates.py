@@ -18,12 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from amem_cli.language.day_names import NearDay
 
-_COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:([0-9]{2})([0-9]{2})([0-9]{2})?)?")
-_ISO = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"
+_FRACTION_AND_ZONE = (
+    r"(?:[.,]([0-9]{1,9}))?)?"
     r"(?: ?(?:(?P<utc>[Zz]|UTC|GMT)"
     r"|(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?))?)?"
+)
+_BASIC = re.compile(
+    r"([0-9]{4})([0-9]{2})([0-9]{2})(?:[Tt]?([0-9]{2})([0-9]{2})(?:([0-9]{2})" + _FRACTION_AND_ZONE
+)
+_EXTENDED = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})"
+    + _FRACTION_AND_ZONE
 )
 
 # 03/05/2024 is a day in March or in May, so no date that begins so is read; 3.5.2024 is one in May
@@ -71,8 +76,8 @@ def parse_moment(text: str) -> datetime:
     """Read a date or a date and time.
 
     Args:
-        text: ISO 8601 with hyphens and colons (seconds, fraction, and `Z` or an offset as they
-            like), or digits only: `YYYYMMDD`, `YYYYMMDDHHmm`, `YYYYMMDDHHmmss`. A day may also be
+        text: ISO 8601, with hyphens and colons or without (seconds, fraction, and `Z` or an offset
+            as they like); without them the `T` may be left out too. A day may also be
             written `2024/5/3`, `2024.05.03`, `3.5.2024`, `3 May 2024` or `May 3rd, 2024`, with its
             weekday and a comma before it and a time such as `14:30` or `2:30 PM` after it.
 
@@ -83,17 +88,15 @@ def parse_moment(text: str) -> datetime:
         ValueError: the text is none of these, or names a moment that does not exist.
     """
     trimmed = text.strip()
-    match = _COMPACT.fullmatch(trimmed) or _ISO.fullmatch(trimmed)
-    match = match or _ISO.fullmatch(_in_iso(trimmed))
+    match = _EXTENDED.fullmatch(trimmed) or _BASIC.fullmatch(trimmed)
+    match = match or _EXTENDED.fullmatch(_in_iso(trimmed))
     if match is None:
         raise ValueError(f"not a date or time: {text[:40]!r}")
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
-    zone, microsecond = None, 0
-    if match.re is _ISO:
-        microsecond = int((match[7] or "").ljust(6, "0")[:6])
-        if match["utc"] or match["sign"]:
-            offset = timedelta(hours=int(match["hours"] or 0), minutes=int(match["minutes"] or 0))
-            zone = timezone(-offset if match["sign"] == "-" else offset)
+    zone, microsecond = None, int((match[7] or "").ljust(6, "0")[:6])
+    if match["utc"] or match["sign"]:
+        offset = timedelta(hours=int(match["hours"] or 0), minutes=int(match["minutes"] or 0))
+        zone = timezone(-offset if match["sign"] == "-" else offset)
     return datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
 
 

@@ -170,14 +170,15 @@ def test_the_moment_decides_whatever_its_form_and_zone(amem: Program) -> None:
         "e": "2024-03-10t09:00",
         "f": "2024-03-10 08:30:00 UTC",
         "g": "2024-03-10T23:00:00-08:00",
+        "h": "20240310T230000Z",
     }
     for name, date in dates.items():
         write_note(vault, f"{name}.md", f"---\ncreated: {date}\n---\nNote {name}.\n")
     before = tree_hashes(vault)
     listed = amem("list", "--json").json
-    assert [note["title"] for note in listed] == ["g", "b", "d", "c", "e", "f", "a"]
+    assert [note["title"] for note in listed] == ["g", "b", "h", "d", "c", "e", "f", "a"]
     assert listed[0]["created"] == "2024-03-11T07:00:00"
-    order = ["a.md", "f.md", "e.md", "c.md", "d.md", "b.md", "g.md"]
+    order = ["a.md", "f.md", "e.md", "c.md", "d.md", "h.md", "b.md", "g.md"]
     pending = amem("list", "--pending", "--json").json
     assert sorted(note["path"] for note in pending) == sorted(order)
     done = amem("evolve", "--all", "--dry-run", "--no-llm", "--json").json
@@ -189,9 +190,9 @@ def test_the_moment_decides_whatever_its_form_and_zone(amem: Program) -> None:
 
     assert on("2024-03-11") == {"g"}
     amem.environment["TZ"] = "Pacific/Kiritimati"
-    assert on("2024-03-11") == {"c", "d", "g"}
+    assert on("2024-03-11") == {"c", "d", "g", "h"}
     amem.environment["TZ"] = "Etc/GMT+12"
     assert on("2024-03-09") == {"f"}
-    assert on("2024-03-10") == {"a", "b", "c", "d", "e", "g"}
+    assert on("2024-03-10") == {"a", "b", "c", "d", "e", "g", "h"}
     assert "2024-03-10  g" in amem("list").out
     assert tree_hashes(vault) == before

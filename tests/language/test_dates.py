@@ -81,6 +81,11 @@ def test_few_questions_are_asked_where_many_ids_are_taken() -> None:
         ("2026-03-02T15:00:04+01", MOMENT.replace(tzinfo=timezone(timedelta(hours=1)))),
         ("202603021500", datetime(2026, 3, 2, 15)),
         ("20260302150004", MOMENT),
+        ("20260302T1500", datetime(2026, 3, 2, 15)),
+        ("20260302T150004.5", MOMENT.replace(microsecond=500_000)),
+        ("20260302T150004Z", MOMENT.replace(tzinfo=timezone.utc)),
+        ("20260302T150004+0530", MOMENT.replace(tzinfo=timezone(timedelta(hours=5.5)))),
+        ("20260302150004Z", MOMENT.replace(tzinfo=timezone.utc)),
         *((text, datetime(2026, 3, 2)) for text in WRITTEN_OUT),
         ("2.3.2026 15:00", datetime(2026, 3, 2, 15)),
         ("2026/03/02 9:05", datetime(2026, 3, 2, 9, 5)),
@@ -100,6 +105,7 @@ def test_moments_are_read(text: str, moment: datetime) -> None:
     [
         *("", "yesterday", "2026", "2026-13-2", "2026-02-30", "2026-03-02T25:00", "202613021500"),
         *("2026-03-02T15", "2026-03-02T15:00+25:00", "2026-03-02Z", "12:30", "2026030215000"),
+        *("20260302T15", "20260302T", "20260302Z", "20260302T15:00", "2026-03-02T1500"),
         # Nobody can tell which of the two is the month.
         *("02/03/2026", "2/3/2026", "02-03-2026", "13/03/2026"),
         *("2.3.26", "31.2.2026", "2 ma 2026", "2 jui 2026", "12 noon 2026", "March 2026"),
