@@ -254,9 +254,11 @@ _COPY_IN_CONFLICT = "|".join(
 _CONFLICT = re.compile(
     r"\.sync-conflict-[0-9]{8}-[0-9]{6}"
     rf"|\([^()]{{0,100}}(?:{_COPY_IN_CONFLICT})[^()]{{0,100}}\)"
-    r"|\(case conflict(?: [0-9]{1,3})?\)|\(case clash from [^()]{1,100}\)|\[conflicted\]"
+    r"|\((?:case|unicode encoding|selective sync|white ?space|shared folder) conflict"
+    r"(?: [0-9]{1,3})?\)|\(case clash from [^()]{1,100}\)|\[conflicted\]"
     r"|_conflict-(?:[^/]{1,60}-)?[0-9]{8}-[0-9]{6}"
-    r"|_[^_/]{1,60}_[a-z]{3}-[0-9]{1,2}-[0-9]{4,6}-[0-9]{4}_conflict(?=\.)"
+    r"|_[^_/]{1,60}_[a-z]{3}-[0-9]{1,2}-[0-9]{4,6}-[0-9]{4}"
+    r"_(?:case|whitespace|tailcharacter)?conflict(?:_[0-9]{1,3})?(?=\.)"
     r"|-(?:DESKTOP|LAPTOP)-[A-Z0-9]{7}(?:-[0-9]{1,3})?(?=\.[a-z]{1,5}\Z)",
     re.IGNORECASE,
 )

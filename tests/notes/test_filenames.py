@@ -194,6 +194,11 @@ def test_a_title_is_one_short_line(content: str, limit: int) -> None:
         "Note (Conflicted copy MacBook 202501011200).md",
         "Note (conflicted copy 2024-01-01 120000).md",
         "Note (Case Conflict 1).md",
+        "Note (Case Conflict).md",
+        "Note (Unicode Encoding Conflict).md",
+        "Note (Selective Sync Conflict 2).md",
+        "Note (Whitespace Conflict).md",
+        "Note (white space conflict).md",
         "Note (SFConflict ann@x.y 2024-01-01-12-00-00).md",
         "Note_conflict-20240101-120000.md",
         "Note_conflict-kim-20240101-120000.md",
@@ -202,6 +207,8 @@ def test_a_title_is_one_short_line(content: str, limit: int) -> None:
         "Note [conflicted].md",
         "Note_DiskStation_Apr-15-1123-2023_Conflict.md",
         "Note_My-Mac.local_Apr-15-112355-2023_Conflict.md",
+        "Note_Andy-PC_Jan-03-0901-2013_CaseConflict.md",
+        "Note_Andy-PC_Jan-03-0901-2013_WhiteSpaceConflict_1.md",
         "Note (Kims in Konflikt stehende Kopie 2024-01-01).md",
         "Note (Copie en conflit de Kim 2024-01-01).md",
         "Note (Copia conflictiva de Kim 2024-01-01).md",
@@ -232,8 +239,15 @@ def test_conflict_copies_and_leftovers(name: str) -> None:
     "name",
     [
         *("Note.md", "Note 2.md", "2024.md", "4913.md", "Conflict of interest.md", "Note (1).md"),
-        *("Law (case conflict of laws).md", "My DESKTOP.md", "sync-conflict.md", "tmp.md"),
+        *(
+            "Law (case conflict of laws).md",
+            "A_b_Jan-03_CaseConflict.md",
+            "My DESKTOP.md",
+            "sync-conflict.md",
+            "tmp.md",
+        ),
         *("Konflikt (Kopie).md", "Plan_Conflict.md", "War_and_Conflict.md", "Note (copy).md"),
+        "A_b_Jan-03_CaseConflict.md",
     ],
 )
 def test_names_of_notes(name: str) -> None:
