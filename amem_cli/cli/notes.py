@@ -308,20 +308,25 @@ def update(
 def rm(context: typer.Context, note: NoteArgument = None) -> None:
     """Move a note to the vault's .trash folder.
 
-    Links to it that amem made are removed; your own stay and are listed. `amem undo` brings the
+    Links to it that amem made are removed; your own stay and are listed, as are canvases that show
+    it. `amem undo` brings the
     note back with its links.
 
     Examples:
 
         amem rm "Draft of a draft"
     """
+    from amem_cli.notes.canvas import ENDING
+
     session = session_of(context)
     with session.workspace() as workspace:
         removal = workspace.remove(named_or_picked(session, workspace, note))
     document = asdict(removal)
     lines = [f"moved {removal.path} to .trash/"]
     lines += [f"  removed amem's link in {path}" for path in removal.unlinked]
-    lines += [f"  still linked from {path}" for path in removal.dangling]
+    for path in removal.dangling:
+        how = "shown on" if path.endswith(ENDING) else "linked from"
+        lines.append(f"  still {how} {path}")
     lines.append(f"  to revert: amem undo {removal.event}")
     session.output.result(document, "\n".join(lines))
 

@@ -16,15 +16,17 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, synchronise, text_hash
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
-from amem_cli.markdown.links import format_link
+from amem_cli.markdown.links import find_links, format_link
 from amem_cli.markdown.outline import Heading, headings
 from amem_cli.memory.outcome import ANALYZER
 from amem_cli.memory.plan import owned_link, target_of
+from amem_cli.notes.canvas import card_files, card_texts
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
-from amem_cli.notes.names import shortest_target
+from amem_cli.notes.names import resolve, shortest_target
 from amem_cli.notes.note import RELATIONS, Note, Relation, body_bytes
 from amem_cli.search.suggestions import OpenLink, suggestions
+from amem_cli.system.names import composed
 
 _CATEGORY = "category"
 _SHOWN = 60
@@ -342,8 +344,8 @@ def _rejected(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> li
 class Removal:
     """What happened when a note was removed.
 
-    `unlinked` notes lost a machine's link to it, in `dangling` ones a person's link remains;
-    `event` is the id of the event that `undo` takes back.
+    `unlinked` notes lost a machine's link to it; in `dangling` ones a person's link remains, in
+    canvases also a card. `event` is the id of the event that `undo` takes back.
     """
 
     path: str
@@ -377,8 +379,20 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
         refresh(ports, unlinked)
         # Only as long as the index has the note do links to it resolve.
         dangling = dict.fromkeys(source for source, _ in ports.index.links.incoming(note.path))
+        dangling |= dict.fromkeys(_canvases_with(ports, note.path))
         refresh(ports, [note.path])
     return Removal(note.path, unlinked, tuple(dangling), removal.id)
+
+
+def _canvases_with(ports: VaultPorts, note: str) -> Iterator[str]:
+    """The canvases that show a note on a card, or link to it."""
+    for path in ports.vault.canvases():
+        raw = ports.vault.read(path).raw
+        links = (link.target for text in card_texts(raw) for link in find_links(text))
+        if composed(note) in map(composed, card_files(raw)) or any(
+            resolve(target, path, ports.index.names) == note for target in links
+        ):
+            yield path
 
 
 def _without_machine_link(

@@ -202,6 +202,23 @@ bare: [[Café]]
     assert "Child.md:2  the note of the link [[Parent]] was moved and is now Elsewhere.md" in told
 
 
+def test_canvases_that_still_show_a_removed_note_are_told(amem: Program) -> None:
+    vault = amem.folder / "v"
+    vault.mkdir()
+    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["AMEM_VAULT"] = str(vault)
+    write_note(vault, "Bär.md", "A bear.\n")
+    for name, card in {
+        "card": {"file": unicodedata.normalize("NFD", "Bär.md")},
+        "text": {"text": "see [[Bär#Teeth]]"},
+        "other": {"file": "sub/Bär.md"},
+    }.items():
+        write_note(vault, f"{name}.canvas", json.dumps({"nodes": [card], "edges": []}))
+    told = amem("rm", "Bär").out
+    assert "still shown on card.canvas" in told and "still shown on text.canvas" in told
+    assert "other.canvas" not in told
+
+
 def test_cards_of_canvases_follow_and_the_dead_ones_are_named(amem: Program) -> None:
     vault = amem.folder / "v"
     vault.mkdir()
