@@ -22,9 +22,8 @@ ENVIRONMENT_PREFIX = "AMEM_"
 _LAYERS = ("built-in", "user", "obsidian", "vault", "environment", "option")
 
 
-def _one_of(usual: str, *others: str, users_own: bool = False) -> Any:
-    """With `users_own`, a vault's file, which may be somebody else's, can only give the default."""
-    return field(default=usual, metadata={"choices": (usual, *others), "users_own": users_own})
+def _one_of(usual: str, *others: str) -> Any:
+    return field(default=usual, metadata={"choices": (usual, *others)})
 
 
 def _within(low: float, high: float, *, usual: float) -> Any:
@@ -69,8 +68,6 @@ class Settings:
         exclude_folders: folders whose notes are no memories, in whatever case; unless it is empty,
             those that Obsidian and Templater have for templates are added.
         git_commit: `off`, or `batch`: each batch of machine changes is one commit.
-        mcp_sampling: `on` (an agent that offers MCP sampling is asked in place of a language model)
-            or `off`. A vault's own settings can only switch it off.
         properties_*: names of the properties in the front matter.
     """
 
@@ -101,7 +98,6 @@ class Settings:
     list_stale_days: int = _within(1, 36_500, usual=365)
     exclude_folders: tuple[str, ...] = ("templates",)
     git_commit: str = _one_of("off", "batch")
-    mcp_sampling: str = _one_of("off", "on", users_own=True)
     properties_id: str = "id"
     properties_created: str = "created"
     properties_keywords: str = "keywords"
@@ -264,8 +260,7 @@ def load_settings(
             if layer == "environment":
                 value_of = partial(parse_setting, key, given)
             value = tried(layer, key, value_of)
-            is_left = layer == "vault" and key in names and setting(key).metadata.get("users_own")
-            if value is not None and not (is_left and value != setting(key).default):
+            if value is not None:
                 known[key] = value
         settings = replace(settings, **{names[key]: value for key, value in known.items()})
         origin.update(dict.fromkeys(known, layer))

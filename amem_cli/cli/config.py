@@ -95,18 +95,13 @@ def set_value(
         amem config set default_vault ~/notes --user
     """
     from amem_cli.errors import SettingsError
-    from amem_cli.settings import parse_setting, setting
+    from amem_cli.settings import parse_setting
 
     session = session_of(context)
     new = parse_setting(key, value)
     # A vault's settings travel with the vault, and a key would travel with them.
     if "key" in key.rsplit(".", 1)[-1].split("_"):
         raise SettingsError("keys do not belong in settings", hint="Put it in AMEM_API_KEY.")
-    if not user and setting(key).metadata.get("users_own") and new != setting(key).default:
-        raise SettingsError(
-            f"{key} is for you to decide, not for a vault",
-            hint=f"For all your vaults: amem config set {key} {value} --user",
-        )
     path = _write(session, key, new, user=user)
     document = {"key": key, "value": _as_json(new), "file": str(path)}
     session.output.result(document, f"{key} = {value}  ({path})")

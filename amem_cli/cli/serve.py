@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,7 +14,6 @@ from typer import Option
 
 from amem_cli.cli.session import session_of
 from amem_cli.errors import UsageError
-from amem_cli.settings import find_vault
 
 if TYPE_CHECKING:
     from amem_cli.mcp.http import Door
@@ -33,9 +31,6 @@ def mcp(
     include_private: Annotated[
         bool, Option("--include-private", help="Include notes with `private: true`.")
     ] = False,
-    also: Annotated[
-        list[Path] | None, Option("--also", help="Serve this vault as well. Repeatable.")
-    ] = None,
     http: Annotated[
         bool, Option("--http", help="Serve clients on this machine over HTTP instead.")
     ] = False,
@@ -52,20 +47,20 @@ def mcp(
 
         amem mcp --vault ~/notes
         amem mcp --vault ~/notes --read-only
-        amem mcp --vault ~/notes --also ~/work --http
+        amem mcp --vault ~/notes --http
     """
     from amem_cli.system.wire import take_wire
 
     if read_only and allow_delete:
         raise UsageError("--read-only and --allow-delete cannot be combined", hint="Leave one out.")
     session = session_of(context)
-    roots = named_roots([session.root, *map(find_vault, also or ())])
+    root = session.root
     way: Wire | Door
     if http:
         from amem_cli.mcp.http import open_door
 
         way = open_door(port, os.environ)
-        session.output.notice(f"serving {', '.join(map(str, roots.values()))} at {way.url}")
+        session.output.notice(f"serving {root} at {way.url}")
         if way.is_new:
             # Also with --quiet: nobody else knows it.
             sys.stderr.write(f"token: {way.token}\n")
@@ -73,8 +68,7 @@ def mcp(
     else:
         if sys.stdin.isatty():
             session.output.notice(
-                f"serving {', '.join(map(str, roots.values()))}; agents start this themselves"
-                " (docs/agents.md); Ctrl-D ends it"
+                f"serving {root}; agents start this themselves (docs/agents.md); Ctrl-D ends it"
             )
         # Only answers may reach the client, so this comes before anything else is loaded.
         way = take_wire()
@@ -83,9 +77,7 @@ def mcp(
         from amem_cli.mcp.tool import Policy
         from amem_cli.workspace.workspace import Workspace
     policy = Policy(writes=not read_only, deletes=allow_delete, sees_private=include_private)
-    notify = session.output.notice
-    vaults = {name: Workspace(root, notify=notify) for name, root in roots.items()}
-    run(vaults, policy, way)
+    run(Workspace(root, notify=session.output.notice), policy, way)
     # Do not wait for threads that wait for the client or run native code.
     os._exit(0)
 
@@ -125,13 +117,3 @@ def _loading() -> Iterator[None]:
     yield
     gc.freeze()
     gc.enable()
-
-
-def named_roots(roots: Sequence[Path]) -> dict[str, Path]:
-    """Folders of vaults by short names: those of the folders, whole paths where these are alike."""
-    unique = list({root.resolve(): root for root in roots}.values())
-    names = [root.resolve().name for root in unique]
-    return {
-        name if names.count(name) == 1 and name else str(root.resolve()): root
-        for name, root in zip(names, unique, strict=True)
-    }

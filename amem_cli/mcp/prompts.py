@@ -44,8 +44,6 @@ def prompt_text(prompt: Mapping[str, Any], given: Mapping[str, str]) -> str:
 VAULT = "amem://vault"
 NOTES = "amem://note/"
 TEMPLATE = NOTES + "{id}"
-# Follows an address if there are several vaults; within one, `?` is percent-encoded.
-OF_VAULT = "?vault="
 MARKDOWN = "text/markdown"
 _ON_A_PAGE = 100
 _CHARACTERS = 100_000
@@ -56,20 +54,15 @@ def uri_of(note: NoteSummary) -> str:
     return NOTES + quote(note.key, safe="")
 
 
-def page(
-    workspace: Workspace, cursor: str | None, suffix: str = ""
-) -> tuple[list[dict[str, Any]], str | None]:
+def page(workspace: Workspace, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     """Resources by path with the cursor of the next page, None after the last.
 
     A cursor is a place in the order of paths: notes that come or go meanwhile move no other.
-
-    Args:
-        suffix: of every address.
     """
     # A file's name may hold bytes that are not UTF-8.
     after = unquote(cursor or "", errors="surrogateescape")
     vault = {
-        "uri": VAULT + suffix,
+        "uri": VAULT,
         "name": "vault",
         "title": "The vault at a glance",
         "description": "How many notes, which tags, what is new and what waits.",
@@ -80,16 +73,16 @@ def page(
         after, _ON_A_PAGE + 1, public=not workspace.sees_private
     )
     shown = notes[:_ON_A_PAGE]
-    found = [*([vault] if cursor is None else []), *(_resource(note, suffix) for note in shown)]
+    found = [*([vault] if cursor is None else []), *(_resource(note) for note in shown)]
     following = None
     if len(notes) > len(shown):
         following = quote(shown[-1].path, safe="", errors="surrogateescape")
     return found, following
 
 
-def _resource(note: NoteSummary, suffix: str) -> dict[str, Any]:
+def _resource(note: NoteSummary) -> dict[str, Any]:
     return {
-        "uri": uri_of(note) + suffix,
+        "uri": uri_of(note),
         "name": note.path,
         "title": cut(note.title, 200),
         "description": cut(note.context, 300) or None,

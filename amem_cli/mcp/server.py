@@ -6,12 +6,11 @@ import asyncio
 import signal
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote, unquote
 
 import anyio
 import mcp_types as types
@@ -24,12 +23,10 @@ from amem_cli.index.records import Progress
 from amem_cli.mcp import prompts as resources
 from amem_cli.mcp.http import Door, web_server
 from amem_cli.mcp.prompts import PROMPTS
-from amem_cli.mcp.sampling import SamplingModel, sampling_model
 from amem_cli.mcp.stdio import open_streams
 from amem_cli.mcp.tool import (
     WAITING_CALLS,
     Policy,
-    Schema,
     Tool,
     compact,
     hint_for_agents,
@@ -59,14 +56,10 @@ READ_ONLY = " This server is read-only: notes cannot be added or changed."
 
 
 class AgentServer:
-    """Serves vaults to agents.
+    """Serves a vault to agents."""
 
-    Args:
-        vaults: by the names that agents have for them; the first is meant where none is named.
-    """
-
-    def __init__(self, vaults: Mapping[str, Workspace], policy: Policy) -> None:
-        self._vaults = vaults
+    def __init__(self, workspace: Workspace, policy: Policy) -> None:
+        self._workspace = workspace
         self._policy = policy
         # Calls that wait for the language model take no thread from the others.
         self._quick = ThreadPoolExecutor(QUICK_THREADS, "amem-mcp")
@@ -88,14 +81,11 @@ class AgentServer:
         await web.serve(sockets=[door.listener])
 
     def _protocol(self) -> Server[Any]:
-        instructions = INSTRUCTIONS + ("" if self._policy.writes else READ_ONLY)
-        if len(self._vaults) > 1:
-            instructions += f" There are several vaults: {', '.join(self._vaults)}."
         return Server(
             "amem",
             version=version("amem-cli"),
             title="amem: the user's notes",
-            instructions=instructions,
+            instructions=INSTRUCTIONS + ("" if self._policy.writes else READ_ONLY),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -106,11 +96,10 @@ class AgentServer:
         )
 
     def end(self) -> None:
-        """Let the work at hand end, the model's part cut short, and close the vaults."""
+        """Let the work at hand end, the model's part cut short, and close the vault."""
         for threads in (self._quick, self._slow):
             threads.shutdown(wait=False, cancel_futures=True)
-        for workspace in self._vaults.values():
-            workspace.close(ENDING_SECONDS)
+        self._workspace.close(ENDING_SECONDS)
 
     def _refusal(self, tool: Tool) -> str:
         """Why the tool is not offered; empty if it is."""
@@ -127,16 +116,7 @@ class AgentServer:
         return hint_for_agents(error.hint, self._offered())
 
     async def _list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
-        tools = [_described(tool, self._takes(tool)) for tool in self._offered().values()]
-        return types.ListToolsResult(tools=tools)
-
-    def _takes(self, tool: Tool) -> Schema:
-        """What the tool takes; who serves one vault pays for no word about several."""
-        if len(self._vaults) == 1:
-            return tool.takes
-        names = [*self._vaults]
-        vault = {"type": "string", "enum": names, "default": names[0]}
-        return {**tool.takes, "properties": {**tool.takes["properties"], "vault": vault}}
+        return types.ListToolsResult(tools=[_described(each) for each in self._offered().values()])
 
     async def _call_tool(
         self, ctx: Any, params: types.CallToolRequestParams
@@ -149,52 +129,24 @@ class AgentServer:
         if refusal:
             return _failed(f"{tool.name} is refused: {refusal}")
         try:
-            given = prepared(self._takes(tool), params.arguments or {})
-            workspace = self._vault(given.pop("vault", ""))
+            given = prepared(tool.takes, params.arguments or {})
             threads = self._slow if tool.asks_model else self._quick
-            # To organise notes; `ask` is for the vault's own model.
-            organises = tool.asks_model and tool.writes
-            document = await self._done(
-                ctx, workspace, lambda: tool.run(workspace, given), threads, may_ask=organises
-            )
+            document = await self._done(ctx, lambda: tool.run(self._workspace, given), threads)
         except AmemError as error:
             # A result, not an error of the protocol: the model reads it and can correct its call.
             return _failed(f"{error.message}\n{self._hint(error)}".strip())
         return _succeeded(document)
 
-    def _vault(self, name: str) -> Workspace:
-        """The vault of this name, the first for none; `UsageError` if there is none of it."""
-        if name and name not in self._vaults:
-            raise UsageError(f"no vault {name[:100]!r}", hint=f"One of: {', '.join(self._vaults)}.")
-        return self._vaults[name] if name else next(iter(self._vaults.values()))
-
-    async def _done(
-        self,
-        ctx: Any,
-        workspace: Workspace,
-        work: Callable[[], Any],
-        threads: ThreadPoolExecutor,
-        *,
-        may_ask: bool = False,
-    ) -> Any:
-        """The result of a call's work, done in a thread; it ends early if nobody waits for it.
-
-        Args:
-            may_ask: it may ask the client's own model.
-        """
+    async def _done(self, ctx: Any, work: Callable[[], Any], threads: ThreadPoolExecutor) -> Any:
+        """The result of a call's work, done in a thread; it ends early if nobody waits for it."""
         if self._waiting >= WAITING_CALLS:
             raise UsageError("too many calls at once", hint="Wait for the answers.")
         self._waiting += 1
         try:
             async with _progress(ctx) as show:
-                client = _client_of(ctx)
-                caller = Caller(
-                    show,
-                    sees_private=self._policy.sees_private,
-                    client=client,
-                )
-                offered = sampling_model(ctx, client) if may_ask else None
-                future = threads.submit(self._result, workspace, caller, work, offered)
+                private = self._policy.sees_private
+                caller = Caller(show, sees_private=private, client=_client_of(ctx))
+                future = threads.submit(self._result, caller, work)
                 try:
                     result = await asyncio.wrap_future(future)
                 except asyncio.CancelledError:
@@ -208,17 +160,9 @@ class AgentServer:
             raise result
         return result
 
-    def _result(
-        self,
-        workspace: Workspace,
-        caller: Caller,
-        work: Callable[[], Any],
-        offered: SamplingModel | None,
-    ) -> Any:
+    def _result(self, caller: Caller, work: Callable[[], Any]) -> Any:
         try:
-            with workspace.call(caller):
-                if workspace.settings.mcp_sampling == "on":
-                    caller.model = offered
+            with self._workspace.call(caller):
                 return work()
         except AmemError as error:
             return error
@@ -232,28 +176,11 @@ class AgentServer:
     async def _list_resources(
         self, ctx: Any, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        cursor = (params.cursor if params is not None else None) or "0:"
-        # The vault's number, then the cursor within it.
-        number, _, inner = cursor.partition(":")
-        names = [*self._vaults]
-        if not number.isdecimal() or int(number) >= len(names):
-            raise MCPError(INVALID_PARAMS, "this cursor is not one that resources/list gave")
-        name, last = names[int(number)], int(number) + 1 == len(names)
-        workspace, suffix = self._vault(name), self._suffix(name)
-        listed, following = await self._read(
-            ctx, workspace, lambda: resources.page(workspace, inner or None, suffix)
-        )
-        if following is not None:
-            following = f"{number}:{following}"
-        elif not last:
-            following = f"{int(number) + 1}:"
+        cursor = params.cursor if params is not None else None
+        listed, following = await self._read(ctx, lambda: resources.page(self._workspace, cursor))
         return types.ListResourcesResult(
             resources=[types.Resource(**each) for each in listed], next_cursor=following
         )
-
-    def _suffix(self, name: str) -> str:
-        """What follows the addresses of a vault's resources, if there are several vaults."""
-        return f"{resources.OF_VAULT}{quote(name, safe='')}" if len(self._vaults) > 1 else ""
 
     async def _list_templates(self, ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
@@ -269,19 +196,14 @@ class AgentServer:
         self, ctx: Any, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        address, _, name = uri.partition(resources.OF_VAULT)
-        try:
-            workspace = self._vault(unquote(name))
-        except UsageError as error:
-            raise MCPError(INVALID_PARAMS, f"{error.message} {error.hint}") from None
-        text = await self._read(ctx, workspace, lambda: resources.contents(workspace, address))
+        text = await self._read(ctx, lambda: resources.contents(self._workspace, uri))
         contents = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[contents])
 
-    async def _read(self, ctx: Any, workspace: Workspace, work: Callable[[], Any]) -> Any:
+    async def _read(self, ctx: Any, work: Callable[[], Any]) -> Any:
         """The result of work that fails with an error of the protocol."""
         try:
-            return await self._done(ctx, workspace, work, self._quick)
+            return await self._done(ctx, work, self._quick)
         except AmemError as error:
             raise MCPError(INVALID_PARAMS, f"{error.message} {self._hint(error)}".strip()) from None
 
@@ -375,12 +297,12 @@ def client_name(name: str, version: str = "") -> str:
     return " ".join(plain[:CLIENT_CHARACTERS].split()) or "unnamed"
 
 
-def _described(tool: Tool, takes: Schema) -> types.Tool:
+def _described(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=takes,
+        input_schema=tool.takes,
         annotations=types.ToolAnnotations(
             read_only_hint=not tool.writes,
             # Of a tool that only reads, the protocol takes neither for meaningful.
@@ -414,9 +336,9 @@ def _end_on_signals(end: Callable[[], None]) -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def run(vaults: Mapping[str, Workspace], policy: Policy, way: Wire | Door) -> None:
-    """Serve vaults over the wire, or at the door, until that ends."""
-    server = AgentServer(vaults, policy)
+def run(workspace: Workspace, policy: Policy, way: Wire | Door) -> None:
+    """Serve a vault over the wire, or at the door, until that ends."""
+    server = AgentServer(workspace, policy)
     try:
         asyncio.run(server.serve(way) if isinstance(way, Wire) else server.serve_http(way))
     finally:

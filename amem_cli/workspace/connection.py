@@ -52,14 +52,12 @@ class Caller:
         saved: called with the path of a note as soon as what a person wrote is on disk.
         sees_private: notes with `private: true` are found, read and named.
         client: the program that the journal names with each change; empty for the user's own.
-        model: the memory process asks it in place of the vault's; None for the vault's own.
     """
 
     show: ShowProgress = lambda label, at_once: nullcontext()
     saved: Callable[[str], None] = lambda path: None
     sees_private: bool = True
     client: str = ""
-    model: LanguageModel | None = None
     _stopped: bool = field(default=False, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _interrupt: Callable[[], None] | None = field(default=None, init=False, repr=False)

@@ -217,12 +217,7 @@ class OpenVault:
 
     @property
     def process(self) -> MemoryProcess:
-        """The memory process with this vault's models, or the caller's, and its settings."""
-        own = self.caller_now.model
-        if own is not None:
-            from amem_cli.memory.outcome import ModelTrust
-
-            return self.process_with(own, ModelTrust("all"))
+        """The memory process with this vault's models and settings."""
         trust, model = self.model_trust, None
         if trust.asked_for != "nothing":
             try:
@@ -250,10 +245,8 @@ class OpenVault:
     @contextlib.contextmanager
     def model_at_work(self) -> Iterator[None]:
         """The language model works for this call alone, and is cut short when the call stops."""
-        caller = self.caller_now
-        interrupt = self.models.close_model if caller.model is None else caller.model.close
         # The lock comes first: a stop while this call waits must not close another call's model.
-        with self._model_lock, caller.interruptible(interrupt):
+        with self._model_lock, self.caller_now.interruptible(self.models.close_model):
             yield
 
     def synchronise(self, *, keep_missing: bool = True) -> SyncReport:

@@ -480,11 +480,7 @@ class Workspace(OpenVault):
     def _start_judge(self) -> None:
         """Load the judge while the encoder is loaded."""
         judge = self.models.judge
-        if (
-            judge is None
-            or self.caller_now.model is not None
-            or self.model_trust.asked_for == "all"
-        ):
+        if judge is None or self.model_trust.asked_for == "all":
             return
 
         def start() -> None:

@@ -96,25 +96,15 @@ def agent(
     amem: Program,
     *options: str,
     mode: str = "auto",
-    sampling: Any = None,
     **variables: str,
 ) -> Iterator[Agent]:
-    """The SDK's client on a server in a process of its own.
-
-    Args:
-        sampling: answers what the server asks the client's model; None for a client without one.
-    """
+    """The SDK's client on a server in a process of its own."""
     environment = {**os.environ, **amem.environment, **variables}
     with (
         start_blocking_portal() as portal,
         _transport(amem, ["mcp", *options], environment) as transport,
     ):
-        client = Client(
-            transport,
-            mode=mode,
-            read_timeout_seconds=PATIENCE,
-            sampling_callback=sampling,
-        )
+        client = Client(transport, mode=mode, read_timeout_seconds=PATIENCE)
         failure = None
         with portal.wrap_async_context_manager(client) as entered:
             try:

@@ -1,4 +1,4 @@
-"""Streamable HTTP, and several vaults in one server: the SDK's own client, real processes."""
+"""Streamable HTTP: the SDK's own client, real processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -19,7 +18,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import Program
-from tests.mcp.clients import PATIENCE, SERVER, Agent, agent, new_vault, with_quick_encoder
+from tests.mcp.clients import PATIENCE, SERVER, Agent, new_vault, with_quick_encoder
 from tests.vaults import write_note
 
 pytestmark = pytest.mark.slow
@@ -29,13 +28,12 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 @pytest.fixture
-def vaults(amem: Program) -> tuple[Path, Path]:
-    """Two vaults of a note each; commands find the second."""
+def vault(amem: Program) -> Path:
+    """A vault of one note."""
     with_quick_encoder(amem)
-    work, home = new_vault(amem, "work"), new_vault(amem, "home")
-    write_note(work, "plan.md", "The plan of the work.\n")
-    write_note(home, "walrus.md", "The walrus dives for clams.\n")
-    return home, work
+    folder = new_vault(amem)
+    write_note(folder, "walrus.md", "The walrus dives for clams.\n")
+    return folder
 
 
 @contextmanager
@@ -63,19 +61,19 @@ def http_server(
 
 
 @contextmanager
-def http_agent(url: str, token: str, mode: str = "auto", sampling: Any = None) -> Iterator[Agent]:
-    """The SDK's client of such a server; `sampling` answers what its model is asked."""
+def http_agent(url: str, token: str, mode: str = "auto") -> Iterator[Agent]:
+    """The SDK's client of such a server."""
     headers = {"Authorization": f"Bearer {token}"}
     with start_blocking_portal() as portal:
         web = httpx2.AsyncClient(headers=headers, timeout=PATIENCE)
         transport = streamable_http_client(url, http_client=web)
-        client = Client(transport, mode=mode, sampling_callback=sampling)
+        client = Client(transport, mode=mode)
         with portal.wrap_async_context_manager(client) as entered:
             yield Agent(portal, entered)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_an_agent_is_served_over_http(amem: Program, vaults: tuple[Path, Path], mode: str) -> None:
+def test_an_agent_is_served_over_http(amem: Program, vault: Path, mode: str) -> None:
     with (
         http_server(amem, AMEM_MCP_TOKEN=TOKEN) as (process, url),
         http_agent(url, TOKEN, mode) as me,
@@ -83,7 +81,7 @@ def test_an_agent_is_served_over_http(amem: Program, vaults: tuple[Path, Path], 
         hits = me.ok("search", query="walrus", mode="keyword")["hits"]
         assert [hit["path"] for hit in hits] == ["walrus.md"]
         made = me.ok("add", content="Clams live in mud.", title="Clams")
-        assert (vaults[0] / made["path"]).exists()
+        assert (vault / made["path"]).exists()
         event = me.ok("history", note=made["id"])["events"][0]
         assert event["client"].startswith("mcp")
         process.send_signal(signal.SIGTERM)
@@ -93,9 +91,7 @@ def test_an_agent_is_served_over_http(amem: Program, vaults: tuple[Path, Path], 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_in_good_order(
-    amem: Program, vaults: tuple[Path, Path], number: signal.Signals
-) -> None:
+def test_a_signal_ends_it_in_good_order(amem: Program, vault: Path, number: signal.Signals) -> None:
     with http_server(amem) as (process, url):
         assert process.stderr is not None
         token = process.stderr.readline().removeprefix("token: ").strip()
@@ -123,7 +119,7 @@ def ask(url: str, token: str = TOKEN, **headers: str) -> httpx2.Response:
     return httpx2.post(url, json=body, headers={**own, **headers}, timeout=PATIENCE)
 
 
-def test_nobody_else_gets_in(amem: Program, vaults: tuple[Path, Path]) -> None:
+def test_nobody_else_gets_in(amem: Program, vault: Path) -> None:
     with http_server(amem, AMEM_MCP_TOKEN=TOKEN) as (_, url):
         for token in ("x", "wrong", TOKEN + "x", TOKEN.upper()):
             answer = ask(url, token)
@@ -148,34 +144,3 @@ def test_nobody_else_gets_in(amem: Program, vaults: tuple[Path, Path]) -> None:
         True,
         False,
     )
-
-
-def test_several_vaults_are_served_by_name(amem: Program, vaults: tuple[Path, Path]) -> None:
-    with agent(amem, "--also", str(vaults[1])) as me:
-        tools = {tool.name: tool for tool in me.ask("list_tools").tools}
-        for tool in tools.values():
-            assert tool.input_schema["properties"]["vault"]["enum"] == ["home", "work"]
-        assert "home, work" in (me.client.instructions or "")
-        assert me.ok("read", note="walrus")["path"] == "walrus.md"
-        assert me.ok("read", note="plan", vault="work")["path"] == "plan.md"
-        assert "no note" in me.refused("read", note="plan")
-        assert "is not one of" in me.refused("read", note="plan", vault="else")
-        made = me.ok("add", content="Work never ends.", vault="work", wait=False)
-        assert (vaults[1] / made["path"]).exists()
-        listed, cursor = [], None
-        while True:
-            page = me.ask("list_resources", cursor=cursor)
-            listed += [str(each.uri) for each in page.resources]
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        assert listed[:2] == ["amem://vault?vault=home", "amem://note/walrus.md?vault=home"]
-        assert "amem://note/plan.md?vault=work" in listed
-        text = me.ask("read_resource", "amem://note/plan.md?vault=work").contents[0].text
-        assert "The plan of the work." in text
-    with agent(amem) as me:
-        for tool in me.ask("list_tools").tools:
-            assert "vault" not in tool.input_schema["properties"]
-        assert "('vault' was unexpected)" in me.refused("read", note="walrus", vault="home")
-    answer = amem("mcp", "--also", "nothing")
-    assert (answer.code, answer.out) == (3, "")
