@@ -34,9 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from ask_figures import Asked, report
-from memory_gold import rows
-from retrieval_data import Asked as Question
-from retrieval_data import Group, conversations, gold_vault
+from retrieval_data import Group, data_sets
 
 from amem_cli.ask.ask import Answer, ask, budget_of
 from amem_cli.ask.prompt import MOST_CITED
@@ -52,31 +50,12 @@ ASKED_BY_OTHERS = 3
 UNANSWERABLE = ("none", "adversarial", OF_ANOTHER)
 
 
-def groups(
-    folder: Path, names: Sequence[str], most: int
-) -> Iterator[tuple[str, Group, dict[str, str]]]:
-    """Data set, vault and gold answers by question; at most so many vaults of each set."""
-    if "gold" in names:
-        for file in sorted((folder / "gold").glob("*/questions.jsonl"))[: most or None]:
-            group = gold_vault(file.parent)
-            lines = rows(file)
-            group.questions = [
-                Question(group.name, row["type"], row["query"], tuple(row["gold"])) for row in lines
-            ]
-            yield "gold", group, {row["query"]: row["answer"] for row in lines}
-    for name in names:
-        if name != "gold":
-            for group in conversations(folder / "retrieval" / name)[: most or None]:
-                yield name, group, {}
-
-
 @dataclass(frozen=True)
 class Design:
     """A way to answer: settings of a language model, none for quoting."""
 
     name: str
     overrides: dict[str, Any] = field(default_factory=dict)
-    by_words: bool = False
     is_perfect: bool = False
 
 
@@ -87,22 +66,18 @@ class Vaults:
         self.asked: list[Asked] = []
         self.workspaces: dict[str, Workspace] = {}
         self.group_of: dict[str, Group] = {}
-        answers: dict[str, dict[str, str]] = {}
         self.set_of: dict[str, str] = {}
         self.paths: dict[str, dict[str, str]] = {}
-        for data_set, group, wanted in groups(folder, names, most):
-            self.paths[group.name] = self._made(root / group.name, group)
-            self.group_of[group.name], answers[group.name] = group, wanted
-            self.set_of[group.name] = data_set
+        for data_set, groups in data_sets(folder, names):
+            for group in groups[: most or None]:
+                self.paths[group.name] = self._made(root / group.name, group)
+                self.group_of[group.name], self.set_of[group.name] = group, data_set
         for name, group in self.group_of.items():
-            for each in group.questions:
+            for each in (*group.questions, *group.unanswerable):
                 known = frozenset(self.paths[name][one] for one in each.gold)
                 evidence = frozenset() if each.category in UNANSWERABLE else known
-                wanted = answers[name].get(each.query, "")
-                data_set = self.set_of[name]
-                self.asked.append(
-                    Asked(name, data_set, each.category, each.query, evidence, wanted)
-                )
+                said = (each.category, each.query, evidence, each.answer)
+                self.asked.append(Asked(name, self.set_of[name], *said))
         self.asked += list(self._foreign())
 
     def _made(self, root: Path, group: Group) -> dict[str, str]:
@@ -125,7 +100,8 @@ class Vaults:
             alike = [each for each in names if self.set_of[each] == self.set_of[name]]
             at = alike.index(name)
             for other in [*alike[at + 1 :], *alike[:at]][:ASKED_BY_OTHERS]:
-                for each in self.group_of[other].questions:
+                group = self.group_of[other]
+                for each in (*group.questions, *group.unanswerable):
                     yield Asked(name, self.set_of[name], OF_ANOTHER, each.query, frozenset())
 
 
@@ -175,7 +151,7 @@ def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[As
         answer = ask(
             workspace.ports,
             each.question,
-            encoder=None if design.by_words else workspace.encoder,
+            encoder=workspace.encoder,
             model=model,
             budget=budget_of(workspace.settings),
             deadline=workspace.settings.llm_deadline_seconds,
@@ -196,12 +172,9 @@ def main() -> None:
     parser.add_argument("--bundled", action="store_true", help="ask the bundled model as well")
     parser.add_argument("--model", default="", help="a GGUF file, or a model of --base-url")
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
-    parser.add_argument("--words", action="store_true", help="without an encoder as well")
     parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
     designs = [Design("quoting")]
-    if options.words:
-        designs.append(Design("quoting, by words", by_words=True))
     if options.perfect:
         designs.append(Design("perfect reader", is_perfect=True))
     if options.bundled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +36,13 @@ def overlap(said: str, wanted: str) -> tuple[float, float]:
     return recall, 2 * precision * recall / (precision + recall) if shared else 0.0
 
 
-def mean(values: Sequence[float]) -> list[float]:
-    """Mean and its interval, in percent."""
-    if not values:
-        return []
-    sample = np.array(values)
-    drawn = np.random.default_rng(0).choice(sample, (SAMPLES, len(sample))).mean(axis=1)
-    return [round(100 * float(x), 1) for x in (sample.mean(), *np.percentile(drawn, (2.5, 97.5)))]
+def interval(values: Iterable[float]) -> list[float]:
+    """Mean and the bounds of its 95 % interval, in percent, of 2,000 bootstrap samples."""
+    table = np.array(list(values), float)
+    means = np.random.default_rng(0).choice(table, (SAMPLES, len(table))).mean(axis=1)
+    # Nothing is -0.0.
+    bounds = (table.mean(), *np.percentile(means, (2.5, 97.5)))
+    return [round(100 * float(each), 1) + 0.0 for each in bounds]
 
 
 def measured(asked: Asked, answer: Answer) -> dict[str, float]:
@@ -74,12 +74,12 @@ def report(title: str, results: Sequence[tuple[Asked, Answer]]) -> dict[str, Any
                 continue
             rows_of = [measured(asked, answer) for asked, answer in part]
             figures = {
-                key: mean([row[key] for row in rows_of if key in row])
+                key: interval([row[key] for row in rows_of if key in row])
                 for key in dict.fromkeys(key for row in rows_of for key in row)
             }
             if any(answer.model for _, answer in part):
                 by_model = [float(answer.how == "model") for _, answer in part]
-                figures["in its words"] = mean(by_model)
+                figures["in its words"] = interval(by_model)
             document[f"{data_set}: {name}"] = {"questions": len(part), **figures}
             shown = "  ".join(
                 f"{key} {values[0]} ({values[1]} to {values[2]})" for key, values in figures.items()

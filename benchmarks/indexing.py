@@ -2,7 +2,7 @@
 
     python benchmarks/indexing.py [FOLDER] [--notes 2000] [--slices 8] [--unchanged 10000]
 
-The notes are the markdown files of FOLDER, or made up of common words, one to three passages long.
+The notes are the markdown files of FOLDER, or made up, one to three passages long.
 They come into a vault slice by slice. Each slice is indexed as `amem index` does it (reading,
 parsing, words, vectors), and its texts are given to the bare encoder in one call, now the one
 first and now the other, so that other work on the machine disturbs both alike. Processor time is
@@ -23,10 +23,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from made_notes import sentences
+from remembered_vectors import PassingEncoder
 
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.models.encoder_files import DEFAULT_ENCODER
@@ -38,12 +42,6 @@ from amem_cli.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder, Vectors
 
-WORD_LIST = """
-    water table garden market letter number window morning river engine paper island winter bridge
-    question answer memory record signal pattern measure current pressure network service storage
-    because although between without against several another himself nothing remains appears shows
-    """
-WORDS = WORD_LIST.split()
 OPENED = """
 import json, sys, time
 opened = []
@@ -77,50 +75,29 @@ class Spent:
         self.processor += time.process_time() - processor
 
 
-@dataclass
-class WatchedEncoder:
+class WatchedEncoder(PassingEncoder):
     """The encoder, with the time spent in it and the texts it was given."""
 
-    encoder: Encoder
-    spent: Spent = field(default_factory=Spent)
-    texts: list[str] = field(default_factory=list)
-
-    @property
-    def model_id(self) -> str:
-        return self.encoder.model_id
-
-    @property
-    def dimension(self) -> int:
-        return self.encoder.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self.encoder.max_tokens
-
-    @property
-    def is_spread(self) -> bool:
-        return self.encoder.is_spread
-
-    def readable(self, text: str) -> float:
-        return self.encoder.readable(text)
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
+        self.spent, self.texts = Spent(), list[str]()
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         self.texts.extend(texts)
         found: list[Vectors] = []
-        self.spent.measure(lambda: found.append(self.encoder.encode(texts, query=query)))
+        self.spent.measure(lambda: found.append(self._encoder.encode(texts, query=query)))
         return found[0]
 
 
 def made_up(count: int) -> list[str]:
     """Texts of notes of one to three passages, with a heading, a link and a tag."""
     chance = random.Random(5)
-    texts = []
+    said, texts = sentences(chance), []
     for number in range(count):
         paragraphs = [
-            " ".join(chance.choices(WORDS, k=chance.randint(30, 110))).capitalize() + "."
-            for _ in range(chance.randint(1, 3))
+            " ".join(islice(said, chance.randint(3, 9))) for _ in range(chance.randint(1, 3))
         ]
-        linked = f"See [[note {chance.randrange(count)}]]. #topic/{chance.choice(WORDS)}"
+        linked = f"See [[note {chance.randrange(count)}]]. #topic/{chance.randrange(30)}"
         texts.append(f"# Note {number}\n\n" + "\n\n".join([*paragraphs, linked]) + "\n")
     return texts
 

@@ -18,13 +18,14 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ask_figures import interval
 from locomo_data import Conversation, Question, conversations
 from locomo_scores import METRICS, similarities, text_scores
 from memory_vault import Design, OpenVault, process
@@ -42,7 +43,6 @@ from amem_cli.models.prompt_text import estimated_tokens
 from amem_cli.search.search import Filters
 from amem_cli.workspace.workspace import Workspace
 
-SAMPLES = 2000
 FAILURES_IN_A_ROW = 3
 _HEADING_TOKENS = 24
 
@@ -347,15 +347,6 @@ class Run:
         means |= {n: [float(getattr(e, n)) for e in own] for n in ("calls", "tokens", "seconds")}
         means["evidence"] = [100 * share for share in shares]
         return {name: round(float(np.mean(values)), 2) for name, values in means.items()}
-
-
-def interval(values: Iterable[float]) -> list[float]:
-    """Mean and the bounds of its 95 % interval, in percent, of 2,000 bootstrap samples."""
-    table = np.array(list(values), float)
-    means = np.random.default_rng(0).choice(table, (SAMPLES, len(table))).mean(axis=1)
-    # Nothing is -0.0.
-    bounds = (table.mean(), *np.percentile(means, (2.5, 97.5)))
-    return [round(100 * float(each), 1) + 0.0 for each in bounds]
 
 
 def print_tables(document: Mapping[str, Any]) -> None:

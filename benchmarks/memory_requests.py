@@ -13,9 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from watched_model import WatchedModel
-
-from amem_cli.models.ports import AnswerRejected, ModelAnswer, ModelRequest
+from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import estimated_tokens, quote_line
 from amem_cli.models.reply_schema import read_parts
 
@@ -74,25 +72,40 @@ class Exchange:
 
 
 @dataclass
-class ObservedModel(WatchedModel):
+class ObservedModel:
     """A model that remembers what it was asked and what it said.
 
     Attributes:
+        model: it answers.
         known: title and day by id, of the vault in hand.
         exchanges: since `begin`.
     """
 
+    model: LanguageModel
     known: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
 
     def begin(self, note_id: str, known: Mapping[str, tuple[str, str]]) -> None:
         """The next requests are about this note of a vault with those notes."""
         self.known, self.exchanges = known, []
-        self.tell("begin", note_id, known)
+        if (begin := getattr(self.model, "begin", None)) is not None:
+            begin(note_id, known)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def is_remote(self) -> bool:
+        return self.model.is_remote
+
+    def __getattr__(self, name: str) -> Any:
+        # Whatever else a kind of model can do (a fit of its own, a count of tokens).
+        return getattr(self.model, name)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         started = time.perf_counter()
-        answer = super().answer(request)
+        answer = self.model.answer(request)
         seconds = time.perf_counter() - started
         try:
             said = read_parts(answer.text, request.schema)[0] if answer.complete else None

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 _AT_ONCE = 512
 
 
-class RememberingEncoder:
+class PassingEncoder:
+    """An encoder that is the one it was given, but for what a kind of its own does otherwise."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.model_id, self.dimension = encoder.model_id, encoder.dimension
+        self.max_tokens, self.is_spread = encoder.max_tokens, encoder.is_spread
+        self.readable = encoder.readable
+
+
+class RememberingEncoder(PassingEncoder):
     """An encoder that keeps its vectors in a file, for the next run on the same texts.
 
     Args:
@@ -24,7 +34,7 @@ class RememberingEncoder:
     """
 
     def __init__(self, encoder: Encoder, file: Path | None) -> None:
-        self._encoder = encoder
+        super().__init__(encoder)
         self._file = file
         self._known: dict[str, Any] = {}
         self._asked: dict[str, Vectors] = {}
@@ -36,26 +46,6 @@ class RememberingEncoder:
                     texts = json.loads(stored["texts"].tobytes())
                     self._known = dict(zip(texts, stored["vectors"], strict=True))
             self._saved = len(self._known)
-
-    @property
-    def model_id(self) -> str:
-        return self._encoder.model_id
-
-    @property
-    def dimension(self) -> int:
-        return self._encoder.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self._encoder.max_tokens
-
-    @property
-    def is_spread(self) -> bool:
-        return self._encoder.is_spread
-
-    def readable(self, text: str) -> float:
-        """Share of a text's tokens that the model knows."""
-        return self._encoder.readable(text)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Unit vectors, shape (len(texts), dimension); a query is one text."""

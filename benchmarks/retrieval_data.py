@@ -39,15 +39,20 @@ class Asked:
     category: str
     query: str
     gold: tuple[str, ...]
+    answer: str = ""
 
 
 @dataclass
 class Group:
-    """A conversation or vault with its questions; links are pairs of ids, later note first."""
+    """A conversation or vault with its questions; links are pairs of ids, later note first.
+
+    No note holds the answer of an unanswerable question of a vault.
+    """
 
     name: str
     turns: list[Turn] = field(default_factory=list)
     questions: list[Asked] = field(default_factory=list)
+    unanswerable: list[Asked] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -84,7 +89,7 @@ def conversations(folder: Path) -> list[Group]:
 
 
 def gold_vault(folder: Path) -> Group:
-    """A written vault; questions that no note answers are left out."""
+    """A written vault."""
     name = folder.name
     group = Group(name)
     for row in rows(folder / "notes.jsonl"):
@@ -96,9 +101,8 @@ def gold_vault(folder: Path) -> Group:
         )
         group.turns.append(Turn(row["id"], new, row["content"]))
     for row in rows(folder / "questions.jsonl"):
-        if row["gold"]:
-            asked = Asked(name, row["type"], row["query"], tuple(row["gold"]))
-            group.questions.append(asked)
+        asked = Asked(name, row["type"], row["query"], tuple(row["gold"]), row["answer"])
+        (group.questions if asked.gold else group.unanswerable).append(asked)
     group.links = [(row["source"], row["target"]) for row in rows(folder / "links.jsonl")]
     return group
 

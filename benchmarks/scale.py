@@ -3,10 +3,10 @@
     python benchmarks/scale.py VECTORS.npy|FOLDER... [--sizes 1000,100000] [--only amem,...]
 
 VECTORS.npy holds float32 embeddings, one a row; a FOLDER of texts is embedded first, a paragraph a
-vector. Copies with a little noise fill up the larger sizes. Beside the index of amem stand a float
-scan of sqlite-vec, and usearch where it is installed. Each is built, closed, and
-then asked by a process of its own, whose first answer and memory are shown. The column of
-processor time is to be compared where other work keeps the machine busy.
+vector. Copies with a little noise fill up the larger sizes. Beside the index of amem stands a
+float scan of sqlite-vec. Each is built, closed, and then asked by a process of its own, whose first
+answer and memory are shown. The column of processor time is to be compared where other work keeps
+the machine busy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -161,31 +160,9 @@ def build_sqlite_vec(folder: Path, vectors: Floats) -> None:
     db.close()
 
 
-def build_usearch(folder: Path, vectors: Floats) -> None:
-    from usearch.index import Index
-
-    index: Any = Index(ndim=vectors.shape[1], metric="cos", dtype="f32")
-    for numbers, part in portions(vectors):
-        index.add(np.array(numbers), part)
-    index.save(str(folder / "vectors.usearch"))
-
-
-def open_usearch(folder: Path) -> tuple[Search, Add]:
-    from usearch.index import Index
-
-    path = str(folder / "vectors.usearch")
-    index: Any = Index.restore(path)
-
-    def add(number: int, vector: Floats) -> None:
-        index.add(number, vector)
-
-    return lambda query: [int(key) for key in index.search(query, WANTED).keys], add
-
-
-SYSTEMS: dict[str, tuple[str, Callable[[Path, Floats], None], Callable[[Path], Any]]] = {
-    "sqlite-vec float": ("sqlite_vec", build_sqlite_vec, open_sqlite_vec),
-    "amem": ("sqlite_vec", build_amem, open_amem),
-    "usearch HNSW": ("usearch", build_usearch, open_usearch),
+SYSTEMS: dict[str, tuple[Callable[[Path, Floats], None], Callable[[Path], Any]]] = {
+    "sqlite-vec float": (build_sqlite_vec, open_sqlite_vec),
+    "amem": (build_amem, open_amem),
 }
 
 
@@ -213,7 +190,7 @@ def ask(name: str, folder: Path, first: int) -> None:
     found: list[list[int]] = []
 
     def cold() -> None:
-        opened.append(SYSTEMS[name][2](folder))
+        opened.append(SYSTEMS[name][1](folder))
         opened[0][0](queries[0])
 
     cold_seconds = seconds_of(cold)
@@ -239,7 +216,7 @@ def measure(name: str, vectors: Floats, queries: Floats, exact: list[set[int]]) 
     """Print one row of the table; the median in milliseconds of computing."""
     size = len(vectors) - ADDED
     with tempfile.TemporaryDirectory() as folder:
-        SYSTEMS[name][1](Path(folder), vectors[:size])
+        SYSTEMS[name][0](Path(folder), vectors[:size])
         gc.collect()
         disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
         np.save(Path(folder) / "queries.npy", queries)
@@ -272,11 +249,6 @@ def main() -> None:
     options = parser.parse_args()
     real = embeddings(options.sources)
     print(f"{len(real):,} real vectors of {real.shape[1]} numbers; {os.cpu_count()} cores\n")
-    asked = options.only.split(",")
-    here = [name for name in asked if find_spec(SYSTEMS[name][0])]
-    for name in asked:
-        if name not in here:
-            print(f"{name}: not installed, left out")
     columns = ("median ms", "p95 ms", "CPU ms", "first ms", "add ms", "disk MB", "memory MB")
     print("\n| notes | | recall@10 |", " | ".join(columns), "|")
     print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
@@ -286,7 +258,7 @@ def main() -> None:
         queries = disturbed(real[random.choice(len(real), QUERIES)], random)
         near = (np.argpartition(-(vectors[:size] @ query), WANTED)[:WANTED] for query in queries)
         exact = [set(places.tolist()) for places in near]
-        medians = {name: measure(name, vectors, queries, exact) for name in here}
+        medians = {name: measure(name, vectors, queries, exact) for name in options.only.split(",")}
         if {"amem", "sqlite-vec float"} <= set(medians):
             ratio = medians["sqlite-vec float"] / medians["amem"]
             print(f"sqlite-vec's float scan computes {ratio:.1f} times as long as amem")

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -23,11 +21,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-WORDS = (
-    *("memory", "note", "link", "index", "vacuum", "replica", "snapshot", "harbour", "review"),
-    *("atomic", "weekly", "table", "cleanup", "tuple", "river", "stone", "light", "paper"),
-    *("garden", "winter", "engine", "letter", "window", "market", "bridge", "signal", "island"),
-)
+from made_notes import copy_notes, write_notes
+
 WARM_UPS = 2
 # Only files older than two seconds are known by their times.
 SETTLED_SECONDS = 2.5
@@ -48,24 +43,6 @@ class Cost(NamedTuple):
     seconds: float
     processor: float
     megabytes: float
-
-
-def make_notes(folder: Path, count: int) -> None:
-    chance = random.Random(1)
-    (folder / "notes").mkdir(parents=True)
-    for number in range(count):
-        text = " ".join(chance.choice(WORDS) for _ in range(120))
-        link = f"[[Note {chance.randrange(count)}]]"
-        note = f"# Note {number}\n\n{text}.\n\nSee {link}.\n"
-        (folder / "notes" / f"Note {number}.md").write_text(note, encoding="utf-8")
-
-
-def copy_notes(source: Path, folder: Path) -> None:
-    for path in source.rglob("*.md"):
-        inside = path.relative_to(source)
-        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
-            (folder / inside).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, folder / inside)
 
 
 def measured(command: Command) -> Cost:
@@ -103,6 +80,8 @@ def amem_commands(vault: Path, query: str, environment: dict[str, str]) -> list[
     time.sleep(SETTLED_SECONDS)
     run([*amem, "index"], inside)
     title = next(path for path in sorted(vault.rglob("*.md"))).stem
+    hundred = vault.with_name("a hundred queries")
+    hundred.write_text(f"{query}\n" * 100, encoding="utf-8")
     lines = (
         ["--help"],
         ["--version"],
@@ -111,6 +90,7 @@ def amem_commands(vault: Path, query: str, environment: dict[str, str]) -> list[
         ["show", title],
         ["search", query, "--mode", "semantic"],
         ["search", query],
+        ["search", "--queries", str(hundred)],
     )
     plain = [Command("python -c pass", [sys.executable, "-c", "pass"], environment)]
     plain.append(Command(BARE, [sys.executable, "-c", "import typer, rich, apsw"], environment))
@@ -148,7 +128,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
         if given.vault is None:
-            make_notes(top / "vault", given.notes)
+            write_notes(top / "vault", given.notes, 10)
         else:
             copy_notes(given.vault, top / "vault")
         environment = {**os.environ, "AMEM_STATE_DIR": str(top / "state")}

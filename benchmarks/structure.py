@@ -3,13 +3,10 @@
     python benchmarks/structure.py --size
     python benchmarks/structure.py
     python benchmarks/structure.py --against ../amem-before
-    python benchmarks/structure.py --against ../amem-before --vault oldwinter.tar.gz --notes 200
 
 A command enters a module if it calls one of its functions or defines one of its classes; a module
 of nothing but constants that is only imported does not count.
 The commands work on a copy of the template vault, with the bundled encoder and no language model.
-With `--vault`, the notes of a folder or an archive are adopted together with a copy of each, and
-some of them are processed without a language model.
 """
 
 from __future__ import annotations
@@ -17,11 +14,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 PACKAGE = "amem_cli"
@@ -52,23 +47,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--against", type=Path, help="another checkout, shown beside this one")
     parser.add_argument("--size", action="store_true", help="only files and lines")
-    parser.add_argument("--vault", type=Path, help="folder or archive of notes to process")
-    parser.add_argument("--notes", type=int, default=200, help="how many of them")
     given = parser.parse_args()
     checkouts = [each for each in (given.against, Path(__file__).parents[1]) if each is not None]
-    columns = [figures(checkout.resolve(), given) for checkout in checkouts]
+    columns = [
+        sizes(checkout) | ({} if given.size else traces(checkout))
+        for checkout in map(Path.resolve, checkouts)
+    ]
     for name in columns[-1]:
         values = "".join(f"{column.get(name, '-'):>12}" for column in columns)
         print(f"{name:<42}{values}")
-
-
-def figures(checkout: Path, given: argparse.Namespace) -> dict[str, str]:
-    """All figures of one checkout that are asked for, by name."""
-    found = sizes(checkout)
-    if given.size:
-        return found
-    found |= traces(checkout)
-    return found | (processing(checkout, given.vault, given.notes) if given.vault else {})
 
 
 def sizes(checkout: Path) -> dict[str, str]:
@@ -117,28 +104,6 @@ def traces(checkout: Path) -> dict[str, str]:
         entered = {path for path, function, _ in calls if own in path and function[0] != "<"}
         counts[f"modules entered by {name}"] = len(entered)
     return {name: f"{count:,}" for name, count in counts.items()}
-
-
-def processing(checkout: Path, notes: Path, count: int) -> dict[str, str]:
-    """Seconds for one of so many notes in a vault that was just adopted, without a language model.
-
-    Args:
-        notes: a folder or a tar archive; each note is there twice, so that the vault is large.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        vault = Path(folder) / "work" / "vault"
-        if notes.is_dir():
-            shutil.copytree(notes, vault)
-        else:
-            shutil.unpack_archive(notes, vault, filter="data")
-        for path in [*vault.rglob("*.md")]:
-            shutil.copy(path, path.with_name(f"{path.stem} again.md"))
-        run(checkout, vault, sys.executable, "-m", PACKAGE, "init", "--adopt", ".")
-        run(checkout, vault, sys.executable, "-m", PACKAGE, "index")
-        began = time.monotonic()
-        run(checkout, vault, sys.executable, "-m", PACKAGE, "evolve", "--all", "-k", str(count))
-        seconds = (time.monotonic() - began) / count
-        return {f"seconds a note, of {len([*vault.rglob('*.md')]):,}": f"{seconds:.3f}"}
 
 
 def last_metadata(vault: Path) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -24,38 +23,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+from made_notes import copy_notes, sentences, write_notes
 
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.vault.template import adopt_vault
 
 LONGEST_WORK = 1800.0
-WORDS = (
-    *("garden", "harbour", "lamp", "winter", "letter", "engine", "river", "market"),
-    *("teacher", "bread", "glass", "mountain", "ticket", "window", "paper", "music"),
-    *("island", "bridge", "kitchen", "forest", "signal", "pocket", "summer", "doctor"),
-    "village",
-)
 PATIENCE = 30.0
-
-
-def sentence(random_: random.Random) -> str:
-    return " ".join(random_.choices(WORDS, k=12)).capitalize() + ".\n"
-
-
-def make_vault(root: Path, notes: int) -> None:
-    root.mkdir()
-    random_ = random.Random(0)
-    for number in range(notes):
-        path = root / "notes" / f"{number % 20}" / f"note {number}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(sentence(random_) for _ in range(5)))
-    adopt_vault(root)
-
-
-def copy_vault(source: Path, root: Path) -> None:
-    """A copy to edit in; the vault itself is left alone."""
-    shutil.copytree(source, root, symlinks=True, ignore=shutil.ignore_patterns(".amem", ".git"))
-    adopt_vault(root)
 
 
 def notes_of(root: Path) -> list[Path]:
@@ -93,13 +67,14 @@ def edit_and_find(
 ) -> dict[str, list[float]]:
     """Seconds from the end of a save to the edit being found, by the way of saving."""
     random_ = random.Random(1)
+    said = sentences(random_)
     notes = notes_of(root)
     found: dict[str, list[float]] = {name: [] for name in SAVES}
     for number in range(edits):
         name = list(SAVES)[number % len(SAVES)]
         note = random_.choice(notes)
         path, word = note.relative_to(root).as_posix(), f"zq{number}x"
-        SAVES[name](note, f"{sentence(random_)}{word}\n")
+        SAVES[name](note, f"{next(said)}\n{word}\n")
         found[name].append(until(lambda w=word, p=path: w_found(index, w, p)))  # type: ignore[misc]
         time.sleep(pause * random_.random())
     return found
@@ -160,9 +135,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "vault"
         if options.vault is not None:
-            copy_vault(options.vault, root)
+            copy_notes(options.vault, root)
         else:
-            make_vault(root, options.notes)
+            write_notes(root, options.notes, 5)
+        adopt_vault(root)
         command = [sys.executable, "-m", "amem_cli", "--vault", str(root)]
         environment = {**os.environ, "AMEM_LLM_BACKEND": "none"}
         started = time.perf_counter()
