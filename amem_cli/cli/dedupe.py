@@ -16,7 +16,7 @@ from amem_cli.terminal.output import first_lines, plural
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
-    from amem_cli.duplicates.find import ConflictFile, Duplicates, Group
+    from amem_cli.duplicates.find import Duplicates, Group
     from amem_cli.duplicates.merge import Merged
     from amem_cli.index.records import NoteSummary
     from amem_cli.terminal.output import Console
@@ -112,7 +112,7 @@ def dedupe(
                 session.output.result(
                     _duplicates_document(groups), lambda console: _show_duplicates(console, groups)
                 )
-                raise typer.Exit(1 if groups.groups or groups.conflicts else 0)
+                raise typer.Exit(1 if groups.groups else 0)
             if by_keys:
                 _merge_by_keys(session, merging, groups.groups)
             else:
@@ -194,10 +194,6 @@ def _duplicates_document(found: Duplicates) -> dict[str, Any]:
             }
             for group in found.groups
         ],
-        "conflict_copies": [
-            {"path": each.path, "note": each.original or None, "same_text": each.same_text}
-            for each in found.conflicts
-        ],
         "compared": found.compared,
         "by_meaning": found.by_meaning,
     }
@@ -228,24 +224,12 @@ def _show_duplicates(console: Console, found: Duplicates) -> None:
         _show_kept(console, group)
         for each in group.others:
             _show_other(console, each)
-    for conflict in found.conflicts:
-        console.print(("conflict copy", "bold"), f"  {conflict.path}")
-        console.print(f"  {_advice(conflict)}")
     among = f"among {plural(found.compared, 'note')}"
-    if not (found.groups or found.conflicts):
+    if not found.groups:
         console.print(f"no duplicates {among}")
         return
     console.print((f"{plural(len(found.groups), 'group')} {among}", "dim"))
-    if found.groups:
-        console.print(("merge two: amem dedupe --merge KEEP OTHER", "dim"))
-
-
-def _advice(conflict: ConflictFile) -> str:
-    if not conflict.original:
-        return "of a missing note; to make it a note, rename it"
-    if conflict.same_text:
-        return f"has the text of {conflict.original}; delete it"
-    return f"differs from {conflict.original}; merge it by hand, then delete it"
+    console.print(("merge two: amem dedupe --merge KEEP OTHER", "dim"))
 
 
 def _show_kept(console: Console, group: Group) -> None:

@@ -18,25 +18,20 @@ from amem_cli.duplicates.compare import (
     Duplicate,
     Kind,
     Wording,
-    body_key,
     file_title,
     has_few_words,
     is_copy_name,
     is_template,
     key_of_note,
     likeness,
-    note_names,
     same_note_titles,
     text_key,
     wording,
     words_of_note,
 )
 from amem_cli.duplicates.merge_text import text_beyond
-from amem_cli.errors import AmemError, Problem
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary
-from amem_cli.notes.names import conflict_copy, without_conflict_mark
-from amem_cli.notes.note import parse_note
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors
@@ -56,18 +51,6 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class ConflictFile:
-    """A conflict copy of a sync program; it is not a note.
-
-    `original` is the path of the note it is a copy of, or empty.
-    """
-
-    path: str
-    original: str = ""
-    same_text: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Duplicates:
     """The duplicates among the `compared` notes of a vault.
 
@@ -75,7 +58,6 @@ class Duplicates:
     """
 
     groups: tuple[Group, ...]
-    conflicts: tuple[ConflictFile, ...]
     compared: int
     by_meaning: bool
 
@@ -109,7 +91,6 @@ def find_duplicates(
     groups.sort(key=lambda group: (group.kind, -group.others[0].similarity, group.kept.path))
     return Duplicates(
         groups=tuple(groups),
-        conflicts=() if among else tuple(_conflicts(ports)),
         compared=ports.index.notes.count(),
         by_meaning=ports.index.vectors.encoder() is not None,
     )
@@ -189,31 +170,6 @@ class _Finder:
         linked = len({source for source, _ in self._ports.index.links.incoming(path)} - {path})
         is_copy = is_copy_name(file_title(path))
         return (not note.private, is_copy, -linked, note.made, len(path), path)
-
-
-def _conflicts(ports: VaultPorts) -> Iterator[ConflictFile]:
-    problems: list[Problem] = []
-    list(ports.vault.scan(problems))
-    for problem in problems:
-        folder, slash, name = problem.path.rpartition("/")
-        if not (conflict_copy(name) and name.lower().endswith(".md")):
-            continue
-        original = f"{folder}{slash}{without_conflict_mark(name)}"
-        if not ports.vault.exists(original):
-            yield ConflictFile(problem.path)
-            continue
-        keys = [_key_in_file(ports, path, original) for path in (problem.path, original)]
-        yield ConflictFile(problem.path, original, bool(keys[0]) and keys[0] == keys[1])
-
-
-def _key_in_file(ports: VaultPorts, path: str, named: str) -> str:
-    """The `text_key` of a file, read as the note at `named`; empty if it cannot be read whole."""
-    try:
-        content = ports.vault.read(path)
-    except AmemError:
-        return ""
-    note = parse_note(named, content.raw, ports.names)
-    return "" if content.cut else body_key(note.body, note_names(note))
 
 
 # A run of words in more notes is a template or a common phrase.

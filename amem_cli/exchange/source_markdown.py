@@ -14,7 +14,6 @@ from datetime import date, datetime, time
 from urllib.parse import unquote
 
 from amem_cli.errors import Problem
-from amem_cli.exchange.journal_days import JournalDays
 from amem_cli.exchange.source import (
     SourceFolder,
     SourceNote,
@@ -147,14 +146,42 @@ _REFERENCE = re.compile(
 _NO_TEXT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})|true|false")
 _JOURNAL = re.compile(r"journals/([0-9]{4})[_-]([0-9]{2})[_-]([0-9]{2})\.(?:md|markdown)\Z", re.I)
 _LIST_ITEM = re.compile(r"\s*(?:#?\[\[([^\[\]]{1,300})\]\]|#?([^,，]+))")
+# How Logseq writes the days that pages link to, in every graph.
+_DAY_FORMS = ("MMM do, yyyy", "yyyy-MM-dd", "yyyy_MM_dd")
+# What a graph may use that names no form; none in which a day could be taken for a month.
+_GUESSED_FORMS = (
+    *("MMMM do, yyyy", "do MMM yyyy", "do MMMM yyyy", "yyyy/MM/dd", "yyyyMMdd", "yyyy-MM-dd EEEE"),
+    *("E, yyyy-MM-dd", "EEEE, yyyy-MM-dd", "E, yyyy/MM/dd", "EEEE, yyyy/MM/dd", "yyyy年MM月dd日"),
+)
+_DAY_PARTS = re.compile(r"(?s)'([^']*)'|yyyy|yy|y|MMMM|MMM|MM|M|do|dd|d|EEEE|EEE|EE|E|.")
+_DAY_CODES = {
+    "yyyy": "%Y",
+    "y": "%Y",
+    "yy": "%y",
+    "MMMM": "%B",
+    "MMM": "%b",
+    "MM": "%m",
+    "dd": "%d",
+    "EEEE": "%A",
+    "EEE": "%a",
+    "EE": "%a",
+    "E": "%a",
+}
+_FIRST_DAY, _LAST_DAY = date(1970, 1, 1).toordinal(), date(2099, 12, 31).toordinal()
+_EDN_TEXT = r'"(?:[^"\\]|\\.)*"'
+# Comments of EDN, and `#_`, which leaves out what follows it.
+_NOT_IN_EDN = re.compile(rf"({_EDN_TEXT})|;[^\n]*|#_\s*(?:{_EDN_TEXT}|[^\s,]+)")
 # Given a block's id: the name of the page that holds it, or None.
 PageOf = Callable[[str], str | None]
 
 
 def page_name(path: str) -> str:
     """The page that a file holds: `a___b`, `a%2Fb` and `a.b` of old graphs are namespaces."""
-    stem = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    return unquote(stem.replace("___", "/"))
+    return unquote(_stem(path).replace("___", "/"))
+
+
+def _stem(path: str) -> str:
+    return path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 
 def is_journal(path: str) -> bool:
@@ -172,18 +199,47 @@ def note_path(path: str, day: date | None) -> str:
     return f"{folder}/{name}.md" if folder else f"{name}.md"
 
 
+def _written(day: date, form: str) -> str:
+    def part(match: re.Match[str]) -> str:
+        text = match[0]
+        if text in _DAY_CODES:
+            return day.strftime(_DAY_CODES[text])
+        if text == "do":
+            teens = day.day // 10 == 1
+            ending = {1: "st", 2: "nd", 3: "rd"}.get(0 if teens else day.day % 10, "th")
+            return f"{day.day}{ending}"
+        other = match[1] or "'" if text[0] == "'" else text
+        return {"d": str(day.day), "M": str(day.month)}.get(text, other)
+
+    return _DAY_PARTS.sub(part, form)
+
+
+def _edn_text(config: str, key: str) -> str:
+    """The text that a map of EDN holds under a key; empty if there is none."""
+    found = re.search(rf"{key}\s*({_EDN_TEXT})", _NOT_IN_EDN.sub(r"\1", config))
+    return re.sub(r"\\(.)", r"\1", found[1][1:-1]) if found else ""
+
+
 def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
     """The pages and journals of a graph; pages in org become problems."""
     for path in folder.other_paths:
         if path.lower().endswith(".org"):
             hint = "Turn it into markdown first."
             problems.append(Problem(path, 0, "is written in org, which is not read", hint))
-    config = folder.read("logseq/config.edn") or b""
-    days = JournalDays(config.decode("utf-8", "replace"))
+    config = (folder.read("logseq/config.edn") or b"").decode("utf-8", "replace")
+    form = _edn_text(config, ":journal/page-title-format")
+    forms = (form, *_DAY_FORMS) if form else (*_DAY_FORMS, *_GUESSED_FORMS)
+    file_form = _edn_text(config, ":journal/file-name-format")
+    days = map(date.fromordinal, range(_FIRST_DAY, _LAST_DAY + 1) if file_form else ())
+    by_file = {_written(day, file_form): day for day in days}
 
     def day_of(path: str) -> date | None:
-        journal = path.removeprefix(JOURNALS).rpartition(".")[0]
-        return days.day(journal) if path.startswith(JOURNALS) else None
+        if not path.startswith(JOURNALS):
+            return None
+        usual = _JOURNAL.match(path)
+        with suppress(ValueError):
+            return date(*map(int, usual.groups())) if usual else by_file.get(_stem(path))
+        return None
 
     page_of_block: dict[str, str] = {}
     for path, raw, _ in folder.files([]):
@@ -196,7 +252,8 @@ def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[Sour
         if note.key.startswith("logseq/"):
             continue
         day = day_of(note.key)
-        names = (*(days.names(day) if day else ()), page_name(note.key))
+        written = (_written(day, each) for each in forms) if day else ()
+        names = (*dict.fromkeys(written), page_name(note.key))
         page = replace(note, path=note_path(note.key, day), names=names)
         if day is not None and date_in_name(note.key) is None:
             page = replace(page, created=datetime.combine(day, time()))

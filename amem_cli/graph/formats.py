@@ -301,7 +301,6 @@ _MARGIN = 60
 _BETWEEN_GROUPS = 160
 # Width by height of what fills a wide screen.
 _ASPECT = 1.6
-_CARDS_IN_A_COLUMN = 8
 _BETWEEN_SIDES = 360
 
 _LOOSE = "not linked"
@@ -407,21 +406,13 @@ def _sided_layout(graph: Graph, root: str) -> Places:
     columns: dict[int, list[str]] = defaultdict(list)
     for path, way in networkx.single_source_shortest_path(network, root).items():
         columns[(len(way) - 1) * (1 if way[:2][-1] in outgoing else -1)].append(path)
-    furthest = max(map(abs, columns))
-    cards = {root: Rectangle(0, -CARD_HEIGHT // 2)}
-    for side in (1, -1):
-        x = CARD_WIDTH + _BETWEEN_SIDES
-        for distance in range(1, furthest + 1):
-            paths = columns[side * distance]
-            for number, path in enumerate(paths):
-                column, row = divmod(number, _CARDS_IN_A_COLUMN)
-                length = min(_CARDS_IN_A_COLUMN, len(paths) - column * _CARDS_IN_A_COLUMN)
-                y = int((row - length / 2) * _ROW_STEP)
-                cards[path] = Rectangle(side * (x + column * _COLUMN_STEP), y)
-            if paths:
-                further = (len(paths) - 1) // _CARDS_IN_A_COLUMN
-                x += further * _COLUMN_STEP + CARD_WIDTH + _BETWEEN_SIDES
-    return cards
+    return {
+        path: Rectangle(
+            column * (CARD_WIDTH + _BETWEEN_SIDES), int((row - len(paths) / 2) * _ROW_STEP)
+        )
+        for column, paths in columns.items()
+        for row, path in enumerate(paths)
+    }
 
 
 def _table(paths: Sequence[str]) -> Places:

@@ -1,4 +1,4 @@
-"""Statistics of a vault: counts, growth by month, and what its models cost."""
+"""Statistics of a vault: counts, and what its models cost."""
 
 from __future__ import annotations
 
@@ -17,38 +17,17 @@ if TYPE_CHECKING:
     from amem_cli.models.price import Price
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
-    """What was added in a month (`2026-03`), of what exists now; links as in `Graph.makers`."""
-
-    period: str
-    notes: int = 0
-    links_by_person: int = 0
-    links_by_machine: int = 0
-
-
-def growth(graph: Graph, made: Mapping[tuple[str, str], str]) -> list[Period]:
-    """Months in which anything was added, oldest first.
-
-    A link counts on its day in `made`, by the ids or paths of its notes; one that the journal does
-    not record, as a person's in a text, on the day of the younger of its two notes.
-    """
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for day in note_days(graph).values():
-        counts[day[:7]][0] += 1
-    makers = graph.makers()
-    for pair, day in link_days(graph, made).items():
-        counts[day[:7]][1 if makers[pair] == "person" else 2] += 1
-    return [Period(name, *counts[name]) for name in sorted(counts) if name]
-
-
 def note_days(graph: Graph) -> dict[str, str]:
     """The day of each note (ISO 8601) by its path; empty if it is unknown."""
     return {path: _day(note.made) or _day(note.modified) for path, note in graph.nodes.items()}
 
 
 def link_days(graph: Graph, made: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
-    """The day of each link by the paths of its notes, as `growth` counts it."""
+    """The day of each link by the paths of its notes.
+
+    It is the one in `made`, by the ids or paths of its notes; of a link that the journal does not
+    record, as a person's in a text, the day of the younger of its two notes.
+    """
     days = note_days(graph)
     pairs: dict[tuple[str, str], list[Edge]] = defaultdict(list)
     for edge in graph.edges:
@@ -104,7 +83,6 @@ class Stats:
     model_seconds: float
     orphans_without_amem: int = 0
     models: tuple[ModelCost, ...] = ()
-    growth: tuple[Period, ...] = ()
 
     @property
     def cost(self) -> float | None:
@@ -125,12 +103,7 @@ class Stats:
         }
 
 
-def stats(
-    ports: VaultPorts,
-    *,
-    price: Price,
-    private: bool = True,
-) -> Stats:
+def stats(ports: VaultPorts, *, price: Price, private: bool = True) -> Stats:
     """Count everything."""
     index = ports.index
     graph = vault_graph(index)
@@ -163,5 +136,4 @@ def stats(
             ModelCost(use, price.of(use.model, use.prompt_tokens, use.answer_tokens))
             for use in index.events.model_use()
         ),
-        growth=tuple(growth(graph, index.link_history.first_made())),
     )

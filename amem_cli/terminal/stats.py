@@ -26,7 +26,7 @@ def show_stats(
     today: str = "",
     currency: str = "",
 ) -> None:
-    """Counts of the vault, its watcher, the cost of models, and how the vault grew."""
+    """Counts of the vault, its watcher, and the cost of models."""
     rates = stats.rates
     per_note = (stats.cost or 0.0) / (stats.processed or 1)
     rows = (
@@ -53,11 +53,6 @@ def show_stats(
     )
     for name, value in rows:
         console.print((f"{name:<10}", "cyan"), value)
-    if stats.growth:
-        console.print(("\nmonth     ", "cyan"), (f"{'notes':<10}links", "cyan"))
-    for period in stats.growth[-ROWS_SHOWN:]:
-        links = f"+{period.links_by_person} by you, +{period.links_by_machine} by amem"
-        console.print((f"{period.period:<10}", "dim"), f"{f'+{period.notes}':<10}{links}")
 
 
 def _links(stats: Stats) -> str:

@@ -339,7 +339,7 @@ class Workspace(OpenVault):
         return tuple(related[:limit])
 
     def stats(self) -> Stats:
-        """Counts of notes, links and pending work, growth by month, and what the model cost."""
+        """Counts of notes, links and pending work, and what the model cost."""
         from amem_cli.graph.stats import stats
         from amem_cli.models.price import price_in
 

@@ -186,22 +186,6 @@ def test_one_note_alone_can_be_asked_about(tmp_path: Path) -> None:
     assert told(find_duplicates(ports, among=["D.md"])) == [("exact", "C.md", ["D.md"])]
 
 
-def test_conflict_copies_are_shown_as_what_they_are(tmp_path: Path) -> None:
-    for name, text in (
-        ("a/Walrus.sync-conflict-20260101-120000-ABCDEFG.md", LONG),
-        ("a/Walrus (conflicted copy 2026-01-01).md", OTHER),
-        ("Gone (Anna's conflicted copy 2026-01-01).md", OTHER),
-    ):
-        write_note(tmp_path, name, text)
-    found = find_duplicates(ports_of(tmp_path, {"a/Walrus": LONG}))
-    assert [(each.path, each.original, each.same_text) for each in found.conflicts] == [
-        ("Gone (Anna's conflicted copy 2026-01-01).md", "", False),
-        ("a/Walrus (conflicted copy 2026-01-01).md", "a/Walrus.md", False),
-        ("a/Walrus.sync-conflict-20260101-120000-ABCDEFG.md", "a/Walrus.md", True),
-    ]
-    assert found.groups == ()
-
-
 def test_looking_writes_nothing(tmp_path: Path) -> None:
     ports = ports_of(tmp_path, {"A": LONG, "B": LONG, "C": f"{LONG}\nMore.\n"})
     before = tree_hashes(tmp_path)
