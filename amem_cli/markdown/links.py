@@ -28,7 +28,8 @@ _DESTINATION = re.compile(
 )
 # A link reference definition; CommonMark lets destination and title begin on the next line.
 _DEFINITION = re.compile(
-    r"(?m)^[ \t>]*(?P<whole>\[(?!\^)(?P<label>(?:[^\[\]\\\n]|\\.){1,999})\]:"
+    r"(?m)^(?P<marks>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)"
+    r"(?P<whole>\[(?!\^)(?P<label>(?:[^\[\]\\\n]|\\.){1,999})\]:"
     r"[ \t]*(?:\r?\n[ \t>]*)?(?:<(?P<angle>[^<>\n]*)>|(?P<bare>(?!<)[^\s\0]+))"
     r"(?:(?:[ \t]+|[ \t]*\r?\n[ \t>]*)(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?)[ \t]*\r?$"
 )
@@ -241,11 +242,13 @@ def scan_links(text: str) -> LinkScan:
 
 
 def _definitions(visible: str) -> Iterator[_MarkdownSpan]:
-    """Link reference definitions; one cannot interrupt a paragraph."""
+    """Link reference definitions; one cannot interrupt a paragraph, but begin a list item."""
     after = 0
     for match in _DEFINITION.finditer(visible):
+        begins_item = bool(match["marks"].strip(" \t>"))
         previous = visible[visible.rfind("\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
-        if match.start() > after and not _NO_PARAGRAPH.fullmatch(previous.rstrip("\n")):
+        is_free = begins_item or match.start() <= after
+        if not (is_free or _NO_PARAGRAPH.fullmatch(previous.rstrip("\n"))):
             continue
         after = match.end() + 1
         start, end = match.span("whole")

@@ -8,14 +8,18 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple
 
 CODE_INDENT = 4
 
 _HTML_OPENING = r"<(?i:pre|code|script|style|textarea)(?=[\s>])[^<>]{0,500}>"
-_ANY_MARK = re.compile(rf"`|~~~|%%|<!--|\$|{_HTML_OPENING}|^(?: {{4}}|\t)", re.MULTILINE)
+_ANY_MARK = re.compile(rf"`|~~~|%%|<!--|\$|{_HTML_OPENING}|^[ >]*(?: {{4}}|\t)", re.MULTILINE)
 _CONTAINER_MARKS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*")
-_INDENT = re.compile(r"[ \t]*")
+_CONTAINER_MARK = re.compile(r">|[-*+]|\d{1,9}[.)]")
+# More of them on one line nobody writes, and each takes time of the line's length.
+_MOST_MARKS = 100
+_BLANKS = re.compile(r"[ \t]*")
 _QUOTE_MARKS = re.compile(r"[ \t>]*")
 # No backtick may follow on the line: "```x```" is inline code.
 _FENCE_OPENING = re.compile(r"`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,}")
@@ -117,14 +121,20 @@ def spliced(text: str, cuts: Iterable[Cut]) -> str:
 class _Line:
     """What a line means for the blocks around it; offsets are those of the text.
 
+    `indent`: columns before its first sign, counted from the quote marks that open the line, of
+    which there are `opening_quotes`. `continues`: it may belong to the paragraph before it.
     `is_apart`: it is a heading or a rule.
     """
 
+    marks: int
     content: int
     end: int
+    indent: int
+    opening_quotes: int
     quote_depth: int
     is_blank: bool
     is_code: bool
+    continues: bool
     is_apart: bool
     starts_item: bool
     starts_block: bool
@@ -140,8 +150,8 @@ class _Scanner:
         self._block_start = 0
         # A line of a paragraph may be indented and is no code.
         self._in_paragraph = False
-        self._after_blank = True
-        self._in_list = False
+        # By the depth of quotes, the columns at which the text of the open list items begins.
+        self._items: list[list[int]] = [[]]
         self._quote_depth = 0
         self._unclosed: set[tuple[str, int]] = set()
 
@@ -161,13 +171,8 @@ class _Scanner:
                 return resume
         self._quote_depth = line.quote_depth
         if line.is_code:
-            return self._take_indented_code(start)
-        # Below a list item or a footnote an indented line continues it, and is not code.
-        if line.starts_item or _FOOTNOTE.match(self.text, start):
-            self._in_list = True
-        elif line.content == start and (line.is_apart or (self._after_blank and not line.is_blank)):
-            self._in_list = False
-        self._after_blank = line.is_blank
+            return self._take_indented_code(start, line)
+        self._follow_containers(start, line)
         self._in_paragraph = not (line.is_blank or line.is_apart or line.fence)
         if line.fence:
             return self._take_fence(start, line)
@@ -182,15 +187,31 @@ class _Scanner:
         content = quoted if is_apart else marks.end()
         starts_item = not is_apart and bool(marks.group().strip(" \t>"))
         is_blank = not starts_item and not self.text[content:end].strip()
-        is_code = not is_blank and self._is_indented_code(start, end)
+        opening_quotes = indent = 0
+        if quoted > start:
+            opening_quotes = self.text.count(">", start, quoted)
+            indent = self._column(start, quoted)
+        if opening_quotes:
+            indent -= self._inside(start, self.text.rindex(">", start, quoted) + 1)
+        # A line with which a quote begins continues no paragraph.
+        after_text = self._in_paragraph and opening_quotes <= self._quote_depth
+        is_code = (
+            indent >= CODE_INDENT
+            and not (is_blank or after_text)
+            and indent - self._item_around(opening_quotes, indent) >= CODE_INDENT
+        )
         fence = _FENCE_OPENING.match(self.text, content, end)
         heading_or_row = _BLOCK_START.match(self.text, content, end)
         return _Line(
+            marks=quoted,
             content=content,
             end=end,
+            indent=indent,
+            opening_quotes=opening_quotes,
             quote_depth=marks.group().count(">"),
             is_blank=is_blank,
             is_code=is_code,
+            continues=after_text and not (is_blank or starts_item or is_apart or fence),
             is_apart=is_apart,
             starts_item=starts_item,
             starts_block=bool(
@@ -199,21 +220,64 @@ class _Scanner:
             fence=fence.group() if fence else "",
         )
 
-    def _is_indented_code(self, start: int, end: int) -> bool:
-        if self._in_list or self._in_paragraph or self.text[start] not in " \t":
-            return False
-        indent = self._match(_INDENT, start, end).group()
-        return len(indent.expandtabs(CODE_INDENT)) >= CODE_INDENT
+    def _column(self, start: int, end: int) -> int:
+        """The column of `end` in the line from `start`."""
+        return len(self.text[start:end].expandtabs(CODE_INDENT))
 
-    def _take_indented_code(self, start: int) -> int:
+    def _inside(self, start: int, mark_end: int) -> int:
+        """The column at which a quote's text begins: a blank behind its mark belongs to that."""
+        is_parted = self.text[mark_end : mark_end + 1] in (" ", "\t")
+        return self._column(start, mark_end) + is_parted
+
+    def _item_around(self, depth: int, indent: int) -> int:
+        """The column of the innermost open list item that holds a line; 0 outside of lists."""
+        columns = self._items[depth] if depth < len(self._items) else []
+        return next((column for column in reversed(columns) if column <= indent), 0)
+
+    def _follow_containers(self, start: int, line: _Line) -> None:
+        """Close the list items and quotes that end before the line, and open those it begins."""
+        depth = line.opening_quotes
+        if depth + 1 != len(self._items):
+            del self._items[depth + 1 :]
+            self._items += [[] for _ in range(depth + 1 - len(self._items))]
+        if line.is_blank or line.continues:
+            return
+        begins_footnote = _FOOTNOTE.match(self.text, line.marks)
+        if not (line.starts_item or begins_footnote or depth or self._items[0]):
+            return
+        first = self._match(_BLANKS, start, line.end).end()
+        for columns, indent in (
+            (self._items[0], self._column(start, first)),
+            (self._items[depth], line.indent),
+        ):
+            while columns and columns[-1] > indent:
+                columns.pop()
+        left = self._column(start, line.marks) - line.indent
+        if begins_footnote:
+            columns.append(line.indent + CODE_INDENT)
+        marks = _CONTAINER_MARK.finditer(self.text, line.marks, line.content)
+        for mark in islice(marks, _MOST_MARKS):
+            if mark[0] == ">":
+                left = self._inside(start, mark.end())
+                self._items.append([])
+                continue
+            text = self._match(_BLANKS, mark.end(), line.end).end()
+            width = self._column(start, text) - self._column(start, mark.end())
+            # With more blanks the item begins with code, or has no text on this line.
+            is_text = width <= CODE_INDENT and not self.text[text : line.end].isspace()
+            width = width if is_text else 1
+            self._items[-1].append(self._column(start, mark.end()) + width - left)
+
+    def _take_indented_code(self, start: int, line: _Line) -> int:
         end = position = start
-        while position < len(self.text):
-            line_end = self._line_end(position)
-            if self.text[position:line_end].strip():
-                if not self._is_indented_code(position, line_end):
-                    break
-                end = line_end
-            position = line_end
+        while line.is_code or line.is_blank:
+            end = end if line.is_blank else line.end
+            position = line.end
+            if position == len(self.text):
+                break
+            depth, line = line.opening_quotes, self._read_line(position)
+            if line.opening_quotes != depth:
+                break
         self.regions.append(Region("indented", start, end, start, end))
         self._block_start = end
         return end

@@ -50,6 +50,16 @@ def test_relative_links_stay_valid_for_every_reader_of_markdown(amem: Program) -
     own = "![x](img/p.png) [b](b/Beta.md#h) [c](src/run.py) [g](Gamma.md) [by name](Beta) [[Beta]]"
     write_note(amem.folder, "Alpha.md", f"{own} [r](/b/Beta.md) [n](Nowhere.md)\n")
     write_note(amem.folder, "b/other.md", "[a](../Alpha.md) [a](Alpha.md) [[Alpha]]\n")
+    defined = (
+        "See [it][r], [s] and [t].\n\n[r]: Alpha.md#h 'A'\n\n- [s]: </Alpha.md>\n  [t]: b/Beta.md\n"
+    )
+    write_note(amem.folder, "defined.md", defined + "\n      [code]: Alpha.md\n")
+    write_note(amem.folder, "items.md", "- one\n\n      [[Alpha]]\n\n> - a\n>\n>       [[Alpha]]\n")
+    shown = amem("show", "Alpha", "--json").json
+    assert {each["path"] for each in shown["links"] if each["direction"] == "in"} == {
+        "b/other.md",
+        "defined.md",
+    }
     before = tree_hashes(amem.folder)
     moved = amem("mv", "Alpha", "deep/er/", "--json").json
     assert (amem.folder / "deep/er/Alpha.md").read_text() == (
@@ -58,6 +68,10 @@ def test_relative_links_stay_valid_for_every_reader_of_markdown(amem: Program) -
     )
     text = (amem.folder / "b/other.md").read_text()
     assert text == "[a](../deep/er/Alpha.md) [a](Alpha.md) [[Alpha]]\n"
+    assert (amem.folder / "defined.md").read_text() == (
+        defined.replace("Alpha.md", "deep/er/Alpha.md") + "\n      [code]: Alpha.md\n"
+    )
+    assert moved["followed"] == ["b/other.md", "defined.md"]
     assert amem("index", "--check").code == 0
     assert amem("undo", moved["event"]).code == 0
     notes = {path: sha for path, sha in tree_hashes(amem.folder).items() if path in before}

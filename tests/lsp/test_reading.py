@@ -58,7 +58,9 @@ def test_a_definition_is_the_heading_or_block_that_a_link_names(amem: Program, v
     write_note(vault, "sea/Whale.md", "---\ntitle: Whale\n---\n😀\n\n## Food\n\nKrill ^k1\n")
     with editing(amem, vault) as editor:
         editor.begin(
-            "new.md", "😀 [[Whale]] [[Whale#Food]] [[sea/Whale#^k1|k]] [[#Here]] [[No]]\n# Here\n"
+            "new.md",
+            "😀 [[Whale]] [[Whale#Food]] [[sea/Whale#^k1|k]] [[#Here]] [[No]] [d][r]\n# Here\n\n"
+            "- [r]: sea/Whale.md\n",
         )
 
         def leads(before: str) -> tuple[str, int] | None:
@@ -71,6 +73,7 @@ def test_a_definition_is_the_heading_or_block_that_a_link_names(amem: Program, v
         assert leads("[[sea/W") == ("Whale.md", 7)
         assert leads("[[#H") == ("new.md", 1)
         assert leads("[[N") is None
+        assert leads("[d") == leads("- [r") == ("Whale.md", 0)
 
 
 def test_headings_above_a_line_are_headings_as_well(amem: Program, vault: Path) -> None:
@@ -104,6 +107,7 @@ def test_references_are_the_links_of_other_notes_unsaved_ones_too(
     write_note(vault, "Whale.md", "---\naliases: [Leviathan]\n---\n# Whale\n")
     write_note(vault, "a.md", "First.\n\nThe 😀 [[leviathan]] and `[[Whale]]` and [w](Whale.md).\n")
     write_note(vault, "b.md", "[[Whale]]\n")
+    write_note(vault, "d.md", "See [it][r].\n\n- [r]: Whale.md\n")
     with editing(amem, vault) as editor:
         editor.begin("b.md")
         editor.type("b.md", "No more.\n")
@@ -118,6 +122,7 @@ def test_references_are_the_links_of_other_notes_unsaved_ones_too(
             ("a.md", lsp.Range(lsp.Position(2, 7), lsp.Position(2, 20))),
             ("a.md", lsp.Range(lsp.Position(2, 41), lsp.Position(2, 54))),
             ("c.md", lsp.Range(lsp.Position(1, 11), lsp.Position(1, 22))),
+            ("d.md", lsp.Range(lsp.Position(2, 2), lsp.Position(2, 15))),
         ]
 
 

@@ -26,6 +26,7 @@ def sea(vault: Path) -> Path:
     write_note(
         vault, "person.md", '---\nup: "[[Walrus]]"\n---\nSee [[Walrus|😀 it]] and [w](Walrus.md).\n'
     )
+    write_note(vault, "defined.md", "See [it][w].\n\n- [w]: Walrus.md\n")
     write_note(vault, "open.md", "Open: [[Walrus#Food]].\n")
     ports = open_vault(vault)
     synchronise(ports)
@@ -39,7 +40,7 @@ def test_the_editor_changes_what_it_has_open_and_amem_the_rest(amem: Program, se
     with editing(amem, sea) as editor:
         editor.begin("Walrus.md")
         editor.open("open.md")
-        editor.type("open.md", "😀 Not saved: [[Walrus#Food]], [[walrus]].\n")
+        editor.type("open.md", "😀 Not saved: [[Walrus#Food]], [[walrus]] [w].\n\n[w]: Walrus.md\n")
         editor.open("Ice.md")
         on_disk = (sea / "open.md").read_bytes(), (sea / "Ice.md").read_bytes()
         params = lsp.PrepareRenameParams(**editor.at("open.md", "[[Wal"))
@@ -50,7 +51,10 @@ def test_the_editor_changes_what_it_has_open_and_amem_the_rest(amem: Program, se
         editor.rename("open.md", "[[Wal", "Sea cow")
         assert not (sea / "Walrus.md").exists()
         assert (sea / "Sea cow.md").is_file()
-        assert editor.texts["open.md"] == "😀 Not saved: [[Sea cow#Food]], [[Sea cow]].\n"
+        assert editor.texts["open.md"] == (
+            "😀 Not saved: [[Sea cow#Food]], [[Sea cow]] [w].\n\n[w]: Sea%20cow.md\n"
+        )
+        assert (sea / "defined.md").read_text() == "See [it][w].\n\n- [w]: Sea%20cow.md\n"
         assert '- "[[Sea cow]]"' in editor.texts["Ice.md"]
         # Their files are the editor's, until it saves them.
         assert ((sea / "open.md").read_bytes(), (sea / "Ice.md").read_bytes()) == on_disk
