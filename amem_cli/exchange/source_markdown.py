@@ -133,8 +133,10 @@ _BULLET = re.compile(r"[ \t]*-(?:[ \t]|\r?\Z)")
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _TITLE = re.compile(r"#{1,6}[ \t]")
 # What ends a paragraph of a block, beside a blank line.
+_RULE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _OTHER_PART = re.compile(
-    rf"{_FENCE.pattern}|{_TITLE.pattern}|\$\$|[|>]|(?:[*+]|\d{{1,9}}[.)])[ \t]"
+    rf"{_FENCE.pattern}|{_TITLE.pattern}|{_RULE.pattern}|(?:=+|-+)\Z"
+    r"|\$\$|[|>]|(?:[*+]|\d{1,9}[.)])[ \t]"
 )
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _REFERENCE = re.compile(
@@ -245,7 +247,7 @@ def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[Sour
     for path, raw, _ in folder.files([]):
         target = note_path(path, day_of(path)).removesuffix(".md").removeprefix(PAGES)
         name = target if path.startswith(PAGES) else target.rpartition("/")[2]
-        for match in _BLOCK_ID.finditer(raw.decode("utf-8", "replace")):
+        for match in _BLOCK_ID.finditer(_without_code(raw.decode("utf-8", "replace"))):
             page_of_block.setdefault(match[1].lower(), name)
     for note in markdown_notes(folder, problems):
         # What Logseq keeps for itself, and its backups, are not pages.
@@ -320,13 +322,17 @@ def _page_properties(text: str) -> tuple[dict[str, str], str]:
     return properties, "".join(rest[1:] if rest and not rest[0].strip() else rest)
 
 
+def _without_code(text: str) -> str:
+    """The text without code, which may show lines that look like ids."""
+    return _visible(text, "fence", "comment") if "id::" in text else ""
+
+
 def _anchored_blocks(text: str) -> str:
     """The text with `id:: …` lines turned into anchors where Obsidian sees them."""
     if "id::" not in text:
         return text
     lines = text.split("\n")
-    # Code may show such lines.
-    visible = _visible(text, "fence", "comment").split("\n")
+    visible = _without_code(text).split("\n")
     starts = [number for number, line in enumerate(visible) if _BULLET.match(line)]
     anchored = lines[: starts[0]] if starts else lines
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
@@ -376,6 +382,8 @@ def _first_part(lines: Sequence[str]) -> tuple[int, bool, bool]:
     if first[:1] in ("|", ">"):
         further = (at - 1 for at in range(1, len(texts)) if not texts[at].startswith(first[0]))
         return next(further, last), True, True
+    if _RULE.match(first):
+        return 0, True, False
     ends = (at - 1 for at in range(1, len(texts)) if not texts[at] or _OTHER_PART.match(texts[at]))
     return 0 if _TITLE.match(first) else next(ends, last), False, False
 

@@ -143,6 +143,9 @@ def test_twins_in_several_folders_keep_their_names_and_their_links(ports: VaultP
         ("- ## Title\n  id:: {}\n  text", "- ## Title ^{}\n  text"),
         ("- one\n  ```\n  x\n  ```\n  id:: {}", "- one ^{}\n  ```\n  x\n  ```"),
         ("- one\n  1. two\n  id:: {}", "- one ^{}\n  1. two"),
+        ("- Title\n  ===\n  id:: {}", "- Title ^{}\n  ==="),
+        ("- two\n  lines\n  ---\n  id:: {}\n  x", "- two\n  lines ^{}\n  ---\n  x"),
+        ("- one\n  * * *\n  id:: {}", "- one ^{}\n  * * *"),
         # The anchor of what is no paragraph has a line of its own.
         ("- id:: {}\n  ```py\n  x\n  ```", "- ```py\n  x\n  ```\n  ^{}"),
         (
@@ -153,6 +156,7 @@ def test_twins_in_several_folders_keep_their_names_and_their_links(ports: VaultP
         ("- $$a$$\n  id:: {}", "- $$a$$\n  ^{}"),
         ("- | h |\n  |--|\n  | 1 |\n  id:: {}", "- | h |\n  |--|\n  | 1 |\n\n  ^{}"),
         ("\t- > q\n\t  > r\n\t  id:: {}\n", "\t- > q\n\t  > r\n\n\t  ^{}\n"),
+        ("- ---\n  id:: {}\n  x", "- ---\n  ^{}\n\n  x"),
         # Code may show such a line.
         ("- ```\n  - id:: {}\n  ```\n- b", "- ```\n  - id:: {}\n  ```\n- b"),
     ],
@@ -162,6 +166,18 @@ def test_the_anchor_of_a_logseq_block_is_where_obsidian_sees_it(block: str, anch
     page = SourceNote("pages/B.md", "pages/B.md", b"")
     converted = converted_page(page, block.format(name), lambda _: None)
     assert converted.raw.decode() == anchored.format(name)
+
+
+def test_a_reference_to_an_id_that_is_code_stays_and_is_told(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    shown, real = "65e2f0f1-1111-4222-8333-123456789abc", "65e2f0f1-1111-4222-8333-123456789abd"
+    source = tmp_path / "graph"
+    write_note(source, "pages/A.md", f"- ```\n  id:: {shown}\n  ```\n- b\n  id:: {real}\n")
+    write_note(source, "pages/B.md", f"- (({shown})) (({real}))\n")
+    report = bring_in(ports, source, kind="logseq", folder="")
+    assert text_of(root, "pages/B.md").endswith(f"- (({shown})) [[A#^{real}]]\n")
+    assert [target for _, target in report.unresolved] == [f"(({shown}))"]
 
 
 def test_a_logseq_graph_becomes_notes_with_valid_links(ports: VaultPorts, root: Path) -> None:
