@@ -64,7 +64,6 @@ class Settings:
             watched the vault first), `any`, or a machine's name.
         watch_on_battery: `pause` (the watcher leaves the models alone) or `work`.
         watch_idle_seconds: the language model is unloaded after so long without work.
-        list_stale_days: a note that was neither edited nor read for so long is stale.
         exclude_folders: folders whose notes are no memories, in whatever case; unless it is empty,
             those that Obsidian and Templater have for templates are added.
         git_commit: `off`, or `batch`: each batch of machine changes is one commit.
@@ -95,7 +94,6 @@ class Settings:
     evolution_device: str = "first"
     watch_on_battery: str = _one_of("pause", "work")
     watch_idle_seconds: float = _within(1, 86_400, usual=300.0)
-    list_stale_days: int = _within(1, 36_500, usual=365)
     exclude_folders: tuple[str, ...] = ("templates",)
     git_commit: str = _one_of("off", "batch")
     properties_id: str = "id"

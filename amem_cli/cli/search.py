@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -218,17 +217,6 @@ def list_(
     pending: Annotated[
         bool, Option("--pending", help="Only notes that amem has yet to process.")
     ] = False,
-    stale: Annotated[
-        bool,
-        Option(
-            "--stale",
-            help="Only notes that nobody edited or read for a year (setting list.stale_days)."
-            " Edits by amem do not count.",
-        ),
-    ] = False,
-    stale_days: Annotated[
-        int | None, Option(min=1, max=36_500, help="Like --stale, for this many days.")
-    ] = None,
     never_read: Annotated[
         bool,
         Option(
@@ -251,7 +239,6 @@ def list_(
 
         amem list --tag zettelkasten -k 20
         amem list --orphans --never-read --sort title
-        amem list --stale-days 90 --sort modified --reverse
         amem list --created yesterday
         amem list --since "last week" --path 'daily/2026-*'
     """
@@ -261,11 +248,9 @@ def list_(
     selection = filters(tag, since, until, path, created, as_of)
     session = session_of(context)
     with session.workspace() as workspace:
-        days = stale_days or (workspace.settings.list_stale_days if stale else 0)
-        untouched_since = (date.today() - timedelta(days=days)).isoformat() if days else ""
         notes = workspace.list_notes(
             filters=selection,
-            wanted=Wanted(orphans, pending, never_read, untouched_since),
+            wanted=Wanted(orphans, pending, never_read),
             sort=sort,
             reverse=reverse,
             limit=limit,

@@ -7,7 +7,7 @@ made. They only choose which vectors are compared; scores always come from whole
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,19 +120,6 @@ def sign_differences(blocks: Codes, code: Codes) -> NDArray[np.uint16]:
 
     Shapes: (blocks, words, codes of a block) and (words,) give (blocks, codes of a block).
     """
-    words = blocks ^ code[:, np.newaxis]
-    # Looked up by name: NumPy 1 has no such function.
-    count: Any = getattr(np, "bitwise_count", None)
-    if count is None:
-        return count_by_table(words)
-    total: NDArray[np.uint16] = count(words).sum(axis=1, dtype=np.uint16)
-    return total
-
-
-def count_by_table(words: Codes) -> NDArray[np.uint16]:
-    """Bits that are set, summed over axis 1 of shape (blocks, words, codes); for NumPy 1."""
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
-    table = np.unpackbits(halves, axis=1).sum(axis=1, dtype=np.uint8)
-    quarters = table[words.view(np.uint16)].reshape(*words.shape, -1)
-    total: NDArray[np.uint16] = quarters.sum(axis=(1, 3), dtype=np.uint16)
+    differing = np.bitwise_count(blocks ^ code[:, np.newaxis])
+    total: NDArray[np.uint16] = differing.sum(axis=1, dtype=np.uint16)
     return total

@@ -1,30 +1,25 @@
-"""What an editor asks of a markdown text: its headings and what it can fold, and what somebody is
-typing at a place: a link, a tag, and the paragraph around it."""
+"""What an editor asks of a markdown text: its headings, and what somebody is typing at a place: a
+link, a tag, and the paragraph around it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 from amem_cli.markdown.links import is_tag_character
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.markdown.regions import blank_out, find_regions, visible_text
+from amem_cli.markdown.regions import blank_out, find_regions
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\r?$", re.MULTILINE)
-_UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*\r?$", re.MULTILINE)
-_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z|=+\Z")
-_ATX = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)")
-# What begins another block than a paragraph. An underline that is not indented as far as an item's
-# text does not belong to that.
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)")
-_NO_PARAGRAPH = re.compile(
-    rf"{_ITEM.pattern}|[ \t]*[>|]|(?: {{4}}| {{0,3}}\t)|[ \t]*\[[^\]]+\]:|[ \t|:-]*\|[ \t|:-]*\Z"
-    r"| {0,3}</?(?:div|p|table|t[rdh]|thead|tbody|details|summary|[uod]l|li|section|article|aside"
-    r"|center|figure|form|header|footer|nav|pre|script|style|iframe|h[1-6])\b",
-    re.IGNORECASE,
-)
-_FURTHEST = 100  # lines in which the beginning of a list is looked for
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+_MARK = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|(?=\r|\Z))")
+_CLOSING_MARK = re.compile(r"(?:(?<=[ \t])#+|\A#+)[ \t]*\Z")
+_MAY_BE = re.compile(r"^ {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*\r?$)", re.MULTILINE)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANKS = re.compile(r"\s+")
 
 
@@ -57,13 +52,7 @@ def headings(text: str, start: int = 0) -> list[Heading]:
         start: where the body begins, behind the front matter.
     """
     body = text[start:]
-    found = _underlined(body)
-    if "#" in body:
-        found += (
-            (len(match[1]), body[match.start(2) : match.end(2)], match.start(), match.end())
-            for match in _HEADING.finditer(visible_text(body))
-        )
-    found.sort(key=lambda each: each[2])
+    found = list(_headings(body))
     ends = [len(body)] * len(found)
     open_ones: list[int] = []
     for number, (level, _, at, _) in enumerate(found):
@@ -79,54 +68,36 @@ def headings(text: str, start: int = 0) -> list[Heading]:
     ]
 
 
-def _underlined(body: str) -> list[tuple[int, str, int, int]]:
-    """Headings above a line, as CommonMark has them: level, words, start and end."""
-    if not _UNDERLINE.search(body):
-        return []
-    # Code within words is left, for a line of code and one with a name in it must not look alike.
-    blocks = ((each.start, each.end) for each in find_regions(body) if each.kind != "code")
-    visible = blank_out(body, blocks)
-    found = []
-    done = 0
-    for match in _UNDERLINE.finditer(visible):
-        start = _paragraph_start(visible, match.start(), done)
-        done = match.end()
-        if start is not None:
-            level = 1 if match[1][0] == "=" else 2
-            found.append((level, body[start : match.start()].strip(), start, match.end()))
-    return found
+def _headings(body: str) -> Iterator[tuple[int, str, int, int]]:
+    """Level, words as written, start and end of each heading."""
+    if not _MAY_BE.search(body):
+        return
+    # Obsidian's comments and formulas are none of CommonMark's.
+    blocks = [each for each in find_regions(body) if each.kind in ("comment", "math")]
+    visible = blank_out(body, ((each.start, each.end) for each in blocks))
+    places = [match.span() for match in _LINE.finditer(visible)]
+    for token in _blocks().parse(visible):
+        if token.type != "heading_open" or token.level or token.map is None:
+            continue
+        first, last = token.map[0], token.map[1] - 1
+        start, end = places[first][0], places[last][1]
+        is_underlined = token.markup[0] in "=-"
+        words = body[start : places[last][0] if is_underlined else end].strip()
+        if not is_underlined:
+            words = _CLOSING_MARK.sub("", _MARK.sub("", words, count=1)).strip()
+        # Above may be the opening line of properties that cannot be read.
+        is_header = visible.startswith("---") and visible.find("\n---") + 1 == places[last][0]
+        if visible[start:end].strip("\0=- \t\r\n") and not is_header:
+            yield int(token.tag[1]), words, start, start + len(body[start:end].rstrip("\n"))
 
 
-def _paragraph_start(visible: str, end: int, earliest: int) -> int | None:
-    """Where the paragraph begins that a line at `end` underlines; None if there is none."""
-    start = end
-    while start > earliest:
-        above = visible.rfind("\n", 0, start - 1) + 1
-        line = visible[above : start - 1].rstrip("\r")
-        if not line.strip("\0 \t") or _ATX.match(line) or _RULE.match(line):
-            break
-        if _NO_PARAGRAPH.match(line):
-            return None
-        start = above
-    paragraph = visible[start:end]
-    # Above may be the opening line of properties that cannot be read.
-    is_header = start <= len("---\r\n") and visible[:start].rstrip() == "---"
-    if start == end or is_header or paragraph.count("$$") % 2:
-        return None
-    return None if paragraph[0] == " " and _is_in_item(visible, start) else start
+@cache
+def _blocks() -> MarkdownIt:
+    from markdown_it import MarkdownIt
 
-
-def _is_in_item(visible: str, start: int) -> bool:
-    """Whether indented text belongs to an item of a list above it."""
-    for _ in range(_FURTHEST):
-        if not start:
-            break
-        above = visible.rfind("\n", 0, start - 1) + 1
-        line = visible[above : start - 1]
-        if line.strip() and (_ITEM.match(line) or line[0] not in " \t"):
-            return _ITEM.match(line) is not None
-        start = above
-    return False
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.disable(["inline", "text_join"])
+    return parser
 
 
 def heading_named(outline: Sequence[Heading], fragment: str) -> Heading | None:

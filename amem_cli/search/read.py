@@ -132,7 +132,6 @@ class Wanted:
     orphans: bool = False
     pending: bool = False
     never_read: bool = False
-    untouched_since: str = ""
 
 
 def listed(
@@ -153,40 +152,10 @@ def listed(
         linked = set(chain.from_iterable(linked_pairs(index)))
         notes = [note for note in notes if note.path not in linked]
     usage: Usage = {}
-    if wanted.never_read or wanted.untouched_since or sort == "read":
+    if wanted.never_read or sort == "read":
         usage = index.usage.all()
     if wanted.never_read:
         notes = [note for note in notes if note.key not in usage]
-    if wanted.untouched_since:
-        day = wanted.untouched_since
-        notes = [note for note in notes if _is_untouched(index, note, usage, day)]
     key, newest_first = SORTS[sort]
     notes.sort(key=lambda note: key(note, usage), reverse=newest_first != reverse)
     return notes[: max(0, limit)] if limit is not None else notes
-
-
-def _is_untouched(index: MemoryIndex, note: NoteSummary, usage: Usage, day: str) -> bool:
-    """Whether a note was last created, read and edited by a person before a day."""
-    if max(_day(note.created), _day(usage.get(note.key, (0, ""))[1])) >= day:
-        return False
-    # The journal is asked only about files that changed since.
-    return _day(note.modified) < day or _last_edit(index, note) < day
-
-
-def _last_edit(index: MemoryIndex, note: NoteSummary) -> str:
-    """The day a person last edited a note; empty if unknown.
-
-    If the machine wrote the file last, its time says nothing about a person.
-    """
-    events = index.events.read(note.key)
-    left = next(
-        (each for each in events if each.splice and each.splice.sha_after == note.sha), None
-    )
-    if left is None or left.by != "machine":
-        return _day(note.modified)
-    return max((_day(each.time) for each in events if each.by == "person"), default="")
-
-
-def _day(moment: str) -> str:
-    """The day of a moment; empty if it is not one."""
-    return moment[:10] if moment[:4].isdigit() else ""

@@ -379,15 +379,13 @@ def test_a_setting_goes_back_to_its_default(amem: Program) -> None:
 def test_without_the_vaults_setting_the_users_holds(amem: Program) -> None:
     amem("init", "v")
     amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
-    assert amem("config", "unset", "list.stale_days", "--user").out.endswith("365  (built-in)\n")
-    assert amem("config", "set", "list.stale_days", "9", "--user").code == 0
-    assert amem("config", "set", "list.stale_days", "7").code == 0
-    told = amem("config", "unset", "list.stale_days", "--json").json
+    assert amem("config", "unset", "evolution.max_links", "--user").out.endswith("5  (built-in)\n")
+    assert amem("config", "set", "evolution.max_links", "9", "--user").code == 0
+    assert amem("config", "set", "evolution.max_links", "7").code == 0
+    told = amem("config", "unset", "evolution.max_links", "--json").json
     assert (told["value"], told["from"]) == (9, "user")
-    (row,) = [
-        line for line in amem("config", "list").out.splitlines() if line.startswith("list.stale")
-    ]
-    assert row == "list.stale_days = 9  (user; default 365)"
-    forced = amem("config", "unset", "list.stale_days", "--user", AMEM_LIST_STALE_DAYS="8")
-    assert forced.out == "list.stale_days = 8  (environment)\n"
-    assert amem("config", "get", "list.stale_days").out == "365\n"
+    listed = amem("config", "list").out.splitlines()
+    assert "evolution.max_links = 9  (user; default 5)" in listed
+    forced = amem("config", "unset", "evolution.max_links", "--user", AMEM_EVOLUTION_MAX_LINKS="8")
+    assert forced.out == "evolution.max_links = 8  (environment)\n"
+    assert amem("config", "get", "evolution.max_links").out == "5\n"

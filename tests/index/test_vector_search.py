@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from amem_cli.errors import EncoderError
-from amem_cli.index.bit_codes import count_by_table, sign_codes, sign_differences
+from amem_cli.index.bit_codes import sign_codes, sign_differences
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteRecord
 from amem_cli.notes.note import Note
@@ -218,7 +218,7 @@ def test_a_vector_of_zeros_stands_in_nobodys_way(large: MemoryIndex, vectors: Fl
 
 
 @given(st.integers(1, 130), st.integers(0, 2**32 - 1))
-def test_bits_are_counted_the_same_with_any_numpy(dimension: int, seed: int) -> None:
+def test_bits_that_differ_are_counted(dimension: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     vectors = random.normal(size=(9, dimension)).astype(np.float32)
     centre = np.zeros(dimension, dtype=np.float32)
@@ -226,5 +226,3 @@ def test_bits_are_counted_the_same_with_any_numpy(dimension: int, seed: int) -> 
     expected = [int(((vectors[0] > 0) != (other > 0)).sum()) for other in vectors]
     blocks = np.ascontiguousarray(codes.T)[np.newaxis]
     assert sign_differences(blocks, codes[0]).tolist() == [expected]
-    different = np.ascontiguousarray(blocks ^ codes[0][:, np.newaxis])
-    assert count_by_table(different).tolist() == [expected]
