@@ -39,7 +39,7 @@ def graph(
         str | None,
         Option(
             "--format",
-            help="text, json, dot, mermaid, graphml, canvas or html; with --map png, html or json."
+            help="text, json, dot, mermaid, graphml, canvas or html; with --map html or json."
             " By default, the suffix of --output decides.",
         ),
     ] = None,
@@ -62,12 +62,11 @@ def graph(
         amem graph "Weekly review" --depth 3
         amem graph --output vault.canvas
         amem graph "Weekly review" --format dot | dot -Tsvg > review.svg
-        amem graph --map --output map.png
+        amem graph --map --output map.html
     """
-    from amem_cli.graph.clusters import clusters
+    from amem_cli.graph.clusters import clusters, overview
     from amem_cli.graph.graph import distances, neighbourhood, shown_graph
-    from amem_cli.graph.map import check_map_packages
-    from amem_cli.graph.overview import overview
+    from amem_cli.graph.map import check_map_package
     from amem_cli.terminal.graph import show_neighbourhood, show_overview
     from amem_cli.terminal.output import Console
 
@@ -84,7 +83,7 @@ def graph(
     with session.workspace() as workspace:
         root = workspace.note(note).path if note is not None else None
         if as_map:
-            check_map_packages()
+            check_map_package()
             workspace.embed_missing()
         # Programs tell suggestions apart, and in a page a switch shows them.
         drawn = suggested or form in ("json", "html")
@@ -93,7 +92,6 @@ def graph(
             raise NotFoundError(f"{root} is private", hint="--private includes it.")
         if not with_private:
             report_left_out(session, len(workspace.index.notes.private_paths()))
-        content: str | bytes
         away: Mapping[str, int] | None = None
         if form == "text":
             page = io.StringIO()
@@ -129,7 +127,7 @@ def _form(session: Session, form: str | None, output: Path | None, *, as_map: bo
                 hint=f"Give --format, or use one of {fitting}.",
             )
     if form is None:
-        form = "json" if session.output.as_json else "png" if as_map else "text"
+        form = "json" if session.output.as_json else "html" if as_map else "text"
     if form not in known:
         what = "a map" if as_map else "the graph"
         raise UsageError(f"no format {form!r} of {what}", hint=f"One of: {', '.join(known)}.")
@@ -139,8 +137,8 @@ def _form(session: Session, form: str | None, output: Path | None, *, as_map: bo
         )
     if output is not None and output.suffix.lower() == ".md":
         raise UsageError("cannot write a graph into a note", hint="Use another suffix.")
-    if form in ("png", "html") and output is None and sys.stdout.isatty():
-        raise UsageError(f"{form} needs a file", hint=f"Give --output graph.{form}.")
+    if form == "html" and output is None and sys.stdout.isatty():
+        raise UsageError("html needs a file", hint="Give --output graph.html.")
     return "json" if form == "text" and session.output.as_json and output is None else form
 
 
@@ -173,22 +171,18 @@ def _network(
     return text
 
 
-def _map(session: Session, workspace: Workspace, network: Graph, form: str) -> str | bytes:
+def _map(session: Session, workspace: Workspace, network: Graph, form: str) -> str:
     """All notes, placed by their meaning."""
-    from amem_cli.graph.map import map_clusters, map_picture, note_positions
+    from amem_cli.graph.clusters import clusters
+    from amem_cli.graph.map import note_positions
     from amem_cli.workspace.documents import graph_document
 
-    notice, index = session.output.notice, workspace.index
     if len(network.nodes) >= _LARGE_MAP:
-        notice(f"laying out {len(network.nodes)} notes; this takes a while")
-    positions = note_positions(index, network.nodes)
-    groups, by_meaning = map_clusters(index, network)
-    if by_meaning:
-        notice("few notes are linked: the colours show similar meaning")
+        session.output.notice(f"laying out {len(network.nodes)} notes; this takes a while")
+    positions = note_positions(workspace.index, network.nodes)
+    groups = clusters(network)
     if form == "html":
         return _page(workspace, network, groups, positions=positions)
-    if form == "png":
-        return map_picture(network, positions, groups, workspace.root.name)
     names = {path: cluster.name for cluster in groups for path in cluster.paths}
     document = graph_document(network)
     for node in document["nodes"]:
@@ -212,9 +206,7 @@ def _page(workspace: Workspace, network: Graph, groups: Sequence[Cluster], **sho
     )
 
 
-def _deliver(
-    session: Session, content: str | bytes, form: str, path: Path | None, notes: int
-) -> None:
+def _deliver(session: Session, content: str, form: str, path: Path | None, notes: int) -> None:
     """Write to the file, and say so; or print to stdout."""
     output = session.output
     if path is not None:
@@ -222,14 +214,13 @@ def _deliver(
         output.notice(f"wrote {path}")
         if output.as_json:
             output.json_line({"path": str(path), "format": form, "notes": notes}, indent=2)
-    elif sys.stdout.isatty() and isinstance(content, str):
+    elif sys.stdout.isatty():
         # Control characters in a title must not reach the terminal.
         output.plain(content.rstrip("\n"))
     else:
-        data = content if isinstance(content, bytes) else content.encode("utf-8")
         # Text printed before must not come after what bypasses its buffer.
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(content.encode("utf-8"))
 
 
 def _json(document: dict[str, Any]) -> str:

@@ -205,7 +205,6 @@ class NoteChecks:
     def _broken(
         self, path: str, link: WikiLink, place: tuple[int, int], record: LinkRecord | None
     ) -> PlacedFinding:
-        """A link that leads to no note."""
         former = resolve(link.target, path, self._former) if record is None else record.path
         now = (record and self._place_of(record)) or self._moves.get(former or "")
         if now is not None and self._ports.index.notes.summary(now) is not None:

@@ -229,7 +229,6 @@ def _require_writable(plan: _Merge) -> None:
 
 
 def _aliases(kept: Note, other: Note) -> list[str]:
-    """The aliases of the kept note with the names of the other."""
     known = {kept.title.casefold(), *(text.casefold() for text in kept.aliases)}
     known.add(file_title(kept.path).casefold())
     aliases = list(kept.aliases)

@@ -165,7 +165,6 @@ def _with_ends(text: str, end: str) -> str:
 
 
 def _section(text: str, heading: str) -> tuple[int, int]:
-    """Where the text of a section begins and ends."""
     outline = headings(text)
     wanted = " ".join(heading.lstrip("#").split())
     same = [each for each in outline if _said(each).casefold() == wanted.casefold()]
@@ -277,7 +276,6 @@ def link(
 
 
 def _suggestion(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> OpenLink | None:
-    """What the machine suggests from one note to the other."""
     ends = (source.path, target.path)
     found = (each for each in suggestions(ports.index, source.path))
     return next((each for each in found if (each.source.path, each.target.path) == ends), None)

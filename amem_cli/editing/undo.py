@@ -432,7 +432,6 @@ class _Drafts:
         return targets
 
     def _written(self, text: str, source: str, targets: Mapping[str, str]) -> str:
-        """A link as it has to be written today."""
         path = targets.get(text)
         if path is None or target_of(text, source, self.ports.index) is not None:
             return text

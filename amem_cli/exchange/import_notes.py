@@ -96,7 +96,6 @@ class ImportDraft:
         return file_target(link, here, path, only_one=self._copier.has_unique_name(path))
 
     def _fields(self) -> dict[str, FieldValue]:
-        """amem's own fields of the note, in order."""
         note, given = self._note, self._given
         keywords: Sequence[str] = note.keywords
         tags: Sequence[str] = note.tags
@@ -308,7 +307,20 @@ def import_notes(
         plan = ImportPlan(ports, source, folder, usual_folder, unless_known=unless_known)
         report.notes = plan.notes
         copier = AttachmentCopier(source.folder, ports.vault, plan.free, dry_run=dry_run)
-        _Run(ports, plan, copier, report, dry_run).make_all(progress)
+        waiting = plan.decided("make")
+        for start in range(0, len(waiting), BATCH):
+            batch: list[tuple[PlannedNote, ImportDraft]] = []
+            for planned in waiting[start : start + BATCH]:
+                try:
+                    batch.append((planned, ImportDraft(ports, plan, copier, planned)))
+                except (AmemError, ValueError) as error:
+                    planned.decide("refused", str(error))
+            if dry_run:
+                _tell(report, batch)
+            elif batch:
+                _write(ports, report, batch)
+            if progress is not None:
+                progress(min(start + BATCH, len(waiting)), len(waiting))
     refused = (
         Problem(note.note.place, note.note.line, note.reason) for note in plan.decided("refused")
     )
@@ -319,73 +331,49 @@ def import_notes(
     return report
 
 
-@dataclass(slots=True)
-class _Run:
-    """Writes one import in batches."""
-
-    ports: VaultPorts
-    plan: ImportPlan
-    copier: AttachmentCopier
-    report: ImportReport
-    dry_run: bool
-
-    def make_all(self, progress: Progress | None) -> None:
-        """Make the planned notes."""
-        waiting = self.plan.decided("make")
-        batch: list[tuple[PlannedNote, ImportDraft]] = []
-        for done, planned in enumerate(waiting, 1):
-            try:
-                draft = ImportDraft(self.ports, self.plan, self.copier, planned)
-            except (AmemError, ValueError) as error:
-                planned.decide("refused", str(error))
-                continue
-            batch.append((planned, draft))
-            if len(batch) >= BATCH:
-                self._write(batch)
-                batch = []
-                if progress is not None:
-                    progress(done, len(waiting))
-        self._write(batch)
-        if progress is not None:
-            progress(len(waiting), len(waiting))
-
-    def _write(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
-        if batch and not self.dry_run:
-            writes = [NoteWrite(note.path, None, draft.content) for note, draft in batch]
-            events = [self._event(note, draft) for note, draft in batch]
-            try:
-                self.ports.changes.apply(writes, events)
-            except SettingsError:
-                # Whatever keeps the vault from being written would fail for all notes.
-                raise
-            except (FileExistsError, AmemError) as error:
-                if len(batch) == 1:
-                    taken = isinstance(error, FileExistsError)
-                    batch[0][0].decide("refused", _TAKEN if taken else str(error))
-                # Written one by one, only the note that failed is refused.
-                for one in batch if len(batch) > 1 else ():
-                    self._write([one])
-                return
-            # The index must know these notes before the next batch links to them.
-            refresh(self.ports, [note.path for note, _ in batch])
-        for note, draft in batch:
-            note.id = str(draft.fields.get("id", ""))
-            self.report.noted += draft.problems
-            self.report.unresolved += [(note.shown, target) for target in draft.unresolved]
-            self.report.retargeted += draft.retargeted
-
-    def _event(self, note: PlannedNote, draft: ImportDraft) -> Event:
-        nothing = parse_note(note.path, b"", self.ports.names)
-        changes = tuple(change_of(nothing, name, value) for name, value in draft.fields.items())
-        event = new_event(
-            self.ports,
-            "add",
-            by="person",
-            note=str(draft.fields.get("id", "")) or note.path,
-            path=note.path,
-            changes=changes,
-            links=draft.links,
-            sha=sha256(draft.content),
-            reason=f"imported from {self.report.kind}",
+def _write(
+    ports: VaultPorts, report: ImportReport, batch: Sequence[tuple[PlannedNote, ImportDraft]]
+) -> None:
+    """Make the notes of a batch in one change; each by itself if that fails."""
+    try:
+        ports.changes.apply(
+            [NoteWrite(note.path, None, draft.content) for note, draft in batch],
+            [_event(ports, note, draft, report.kind) for note, draft in batch],
         )
-        return replace(event, extra={ORIGIN: note.origin})
+    except SettingsError:
+        # Whatever keeps the vault from being written would fail for all notes.
+        raise
+    except (FileExistsError, AmemError) as error:
+        if len(batch) == 1:
+            taken = isinstance(error, FileExistsError)
+            batch[0][0].decide("refused", _TAKEN if taken else str(error))
+        for one in batch if len(batch) > 1 else ():
+            _write(ports, report, [one])
+        return
+    # The index must know these notes before the next batch links to them.
+    refresh(ports, [note.path for note, _ in batch])
+    _tell(report, batch)
+
+
+def _tell(report: ImportReport, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
+    for note, draft in batch:
+        note.id = str(draft.fields.get("id", ""))
+        report.noted += draft.problems
+        report.unresolved += [(note.shown, target) for target in draft.unresolved]
+        report.retargeted += draft.retargeted
+
+
+def _event(ports: VaultPorts, note: PlannedNote, draft: ImportDraft, kind: str) -> Event:
+    nothing = parse_note(note.path, b"", ports.names)
+    event = new_event(
+        ports,
+        "add",
+        by="person",
+        note=str(draft.fields.get("id", "")) or note.path,
+        path=note.path,
+        changes=tuple(change_of(nothing, name, value) for name, value in draft.fields.items()),
+        links=draft.links,
+        sha=sha256(draft.content),
+        reason=f"imported from {kind}",
+    )
+    return replace(event, extra={ORIGIN: note.origin})

@@ -277,7 +277,6 @@ def _origin(event: Event) -> dict[str, str]:
 
 
 def _origin_of(note: SourceNote, source: str) -> dict[str, str]:
-    """The origin of a note that a source gives now."""
     key = note.key
     if len(key) > _LONGEST_KEY:
         key = "sha256:" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

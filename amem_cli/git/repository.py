@@ -370,7 +370,6 @@ def _split(out: str) -> list[str]:
 
 
 def _parents(name: str) -> Iterator[str]:
-    """The folders that contain a file, the innermost first."""
     while "/" in name:
         name = name.rpartition("/")[0]
         yield name

@@ -1,15 +1,17 @@
-"""Groups of closely linked notes, each named by a tag or its most linked note."""
+"""A summary of the network, and groups of closely linked notes, each with a name."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.language.words import words
+from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
-    from amem_cli.graph.graph import Graph
+    from amem_cli.graph.graph import Edge, Graph
 
 # A tag names a cluster if half of its notes have it, this many times as often as other notes.
 _SHARE_OF_A_TAG = 0.5
@@ -33,17 +35,13 @@ def clusters(graph: Graph) -> list[Cluster]:
     """
     import networkx
 
-    groups = networkx.community.louvain_communities(graph.network(), seed=0)
-    return named(graph, [group for group in groups if len(group) > 1])
-
-
-def named(graph: Graph, groups: Iterable[Collection[str]]) -> list[Cluster]:
-    """Groups of notes as clusters with a name each, largest first."""
+    communities = networkx.community.louvain_communities(graph.network(), seed=0)
+    groups = [set(group) for group in communities if len(group) > 1]
     near = graph.neighbours()
     tagged = _tag_counts(graph, graph.nodes)
     named_clusters: list[Cluster] = []
     taken: set[str] = set()
-    for group in sorted(map(set, groups), key=lambda group: (-len(group), min(group))):
+    for group in sorted(groups, key=lambda group: (-len(group), min(group))):
         # Links to notes outside of the group say nothing about it.
         degrees = {path: sum(other in group for other in near[path]) for path in group}
         paths = sorted(group, key=lambda path: (-degrees[path], path))
@@ -84,3 +82,45 @@ def _tag_counts(graph: Graph, paths: Iterable[str]) -> Counter[str]:
 def _is_subject(title: str) -> bool:
     """Whether a title is neither a date nor a name that many vaults have."""
     return not title[:1].isdigit() and not _NAMELESS.issuperset(words(title))
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A network in figures and examples.
+
+    Attributes:
+        orphans: notes without a link, newest first.
+        missing: targets of broken links with the paths that link there, most first.
+        disputes: links by which a note contradicts or supersedes another.
+    """
+
+    graph: Graph
+    hubs: tuple[tuple[str, int], ...]
+    clusters: tuple[Cluster, ...]
+    orphans: tuple[str, ...]
+    missing: tuple[tuple[str, tuple[str, ...]], ...]
+    disputes: tuple[Edge, ...]
+
+
+def overview(graph: Graph) -> Overview:
+    """Summarise a network."""
+    notes = graph.nodes
+    orphans = sorted(graph.orphans(), key=lambda path: notes[path].created or "", reverse=True)
+    missing: dict[str, list[str]] = defaultdict(list)
+    for source, target in graph.broken:
+        missing[target].append(source)
+    return Overview(
+        graph=graph,
+        hubs=tuple((path, degree) for path, degree in _most_first(graph.degrees()) if degree > 1),
+        clusters=tuple(clusters(graph)),
+        orphans=tuple(orphans),
+        missing=tuple(
+            (target, tuple(missing[target]))
+            for target, _ in _most_first({name: len(missing[name]) for name in missing})
+        ),
+        disputes=tuple(edge for edge in graph.edges if edge.relation in SUPERSEDING),
+    )
+
+
+def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
 
 FORMATS = ("text", "json", "dot", "mermaid", "graphml", "canvas", "html")
-MAP_FORMATS = ("png", "html", "json")
+MAP_FORMATS = ("html", "json")
 _OTHER_RELATION = "#64748b"
 _TINT = 0.14
 
@@ -416,7 +416,6 @@ def _sided_layout(graph: Graph, root: str) -> Places:
 
 
 def _table(paths: Sequence[str]) -> Places:
-    """Cards in rows and columns."""
     rows = max(1, round(math.sqrt(len(paths) * _COLUMN_STEP / _ROW_STEP / _ASPECT)))
     columns = math.ceil(len(paths) / rows)
     return {

@@ -43,8 +43,6 @@ MAX_PROPOSAL_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The parts of one change."""
-
     writes: tuple[NoteWrite, ...]
     events: tuple[Event, ...]
     proposed: tuple[Proposal, ...]

@@ -9,8 +9,8 @@ from amem_cli.language.safe_text import flowed, on_one_line
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
+    from amem_cli.graph.clusters import Overview
     from amem_cli.graph.graph import Branch, Edge, Graph
-    from amem_cli.graph.overview import Overview
     from amem_cli.terminal.output import Console, Row
 
 SHOWN = 5

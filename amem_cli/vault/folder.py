@@ -521,7 +521,6 @@ def _told(path: str, *gone: type[OSError]) -> Iterator[None]:
 
 
 def _abandoned(folder: OpenFolder) -> list[str]:
-    """Temporary files whose writer is gone."""
     with folder.entries() as entries:
         names = [entry.name for entry in entries if entry.name.startswith(TEMPORARY_PREFIX)]
     now = time.time_ns()

@@ -429,8 +429,6 @@ class Watch:
 
 
 class _AllBut(Container[str]):
-    """All paths but these."""
-
     def __init__(self, paths: Collection[str]) -> None:
         self._paths = paths
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from amem_cli.graph.clusters import clusters
+from amem_cli.graph.clusters import clusters, overview
 from amem_cli.graph.formats import grouped_layout
 from amem_cli.graph.graph import build, distances, neighbourhood, part
-from amem_cli.graph.overview import overview
 from amem_cli.index.records import NoteLink, NoteSummary
 from amem_cli.journal.events import LinkRecord
 from amem_cli.notes.names import NameTable

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.graph.clusters import Cluster
 from amem_cli.graph.graph import vault_graph
-from amem_cli.graph.map import map_clusters, map_picture, note_positions
+from amem_cli.graph.map import note_positions
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
@@ -46,9 +45,6 @@ def test_notes_of_like_meaning_lie_together(tmp_path: Path) -> None:
     for path, place in places.items():
         near = sorted(places, key=lambda other: math.dist(place, places[other]))[1:5]
         assert sum(other.split()[0] == path.split()[0] for other in near) >= 3
-    found, by_meaning = map_clusters(ports.index, graph)
-    assert by_meaning and sum(len(cluster.paths) for cluster in found) == 24
-    assert all(len({path.split()[0] for path in cluster.paths}) == 1 for cluster in found)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 6])
@@ -59,25 +55,9 @@ def test_a_map_of_few_notes_can_be_drawn(tmp_path: Path, count: int) -> None:
     places = note_positions(ports.index, graph.nodes)
     assert len(set(places.values())) == count
     assert all(math.isfinite(value) for place in places.values() for value in place)
-    found, _ = map_clusters(ports.index, graph)
-    assert map_picture(graph, places, found, "few", dpi=40)[:4] == b"\x89PNG"
 
 
 def test_notes_that_say_the_same_have_places(tmp_path: Path) -> None:
     ports = a_vault(tmp_path, {f"{number}.md": "---\ntitle: x\n---\nsame\n" for number in range(8)})
     places = note_positions(ports.index, vault_graph(ports.index).nodes)
     assert len(places) == 8
-
-
-def test_any_title_can_stand_on_a_picture(tmp_path: Path) -> None:
-    hostile = ["$x^", "$\\frac{1$", "a\x1b[31m", "\u202eevil", "日本語", "😀", "<b>&", "x" * 300]
-    texts = {
-        f"{number}.md": f"---\ntitle: {title!r}\ntags: [t]\n---\n# {title}\n"
-        for number, title in enumerate(hostile)
-    }
-    ports = a_vault(tmp_path, texts)
-    graph = vault_graph(ports.index)
-    places = note_positions(ports.index, graph.nodes)
-    groups = [Cluster(title, [f"{at}.md"]) for at, title in enumerate(hostile)]
-    picture = map_picture(graph, places, groups, "$v_{", dpi=40)
-    assert picture[:4] == b"\x89PNG"
