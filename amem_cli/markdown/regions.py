@@ -109,8 +109,8 @@ def spliced(text: str, cuts: Iterable[Cut]) -> str:
     """The text with the cuts made; one that begins inside another is not made."""
     pieces: list[str] = []
     position = 0
-    # Of cuts with one start the longest comes first, since it covers the others.
-    for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
+    # What is put in between comes first, then the longest cut, which covers the others.
+    for cut in sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start, -cut.end)):
         if cut.start >= position:
             pieces += (text[position : cut.start], cut.replacement)
             position = cut.end

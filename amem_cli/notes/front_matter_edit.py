@@ -8,9 +8,10 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from amem_cli.errors import HeaderRefused
+from amem_cli.markdown.regions import Cut, spliced
 from amem_cli.notes.front_matter import (
     Entry,
     Header,
@@ -123,14 +124,6 @@ _DASH = re.compile(r" *- *")
 _USUAL_NAMES = PropertyNames()
 
 
-class _Splice(NamedTuple):
-    """Characters `start` to `end` of a header's text become `text`."""
-
-    start: int
-    end: int
-    text: str
-
-
 def says(value: Value, wanted: str | Sequence[str], form: Form) -> bool:
     """Whether a value is, to any YAML reader, just this string or list of strings.
 
@@ -153,7 +146,7 @@ def edited_text(header: Header, changes: Changes, forms: Forms) -> str:
     Raises:
         HeaderRefused: a property holds what setting it would destroy.
     """
-    splices: list[_Splice] = []
+    splices: list[Cut] = []
     added = ""
     for name, wanted in changes.items():
         entry = header.entry(name)
@@ -166,7 +159,7 @@ def edited_text(header: Header, changes: Changes, forms: Forms) -> str:
             splices.append(_string_splice(header, entry, wanted, form))
         else:
             splices += _list_splices(header, entry, wanted)
-    return _spliced(header.text, splices) + added
+    return spliced(header.text, splices) + added
 
 
 def is_faithful(before: Header, after: Header, changes: Changes, forms: Forms) -> bool:
@@ -204,17 +197,17 @@ def _below(header: Header, entry: Entry, region: str) -> str:
     return region[_next_line(header.text, entry.value.end) - region_start :]
 
 
-def _string_splice(header: Header, entry: Entry, wanted: str, form: Form) -> _Splice:
+def _string_splice(header: Header, entry: Entry, wanted: str, form: Form) -> Cut:
     value = entry.value
     if value.kind == "mapping" or value.parts:
         raise _unlike(header, entry, "a text")
     new = scalar(wanted, form)
     if value.start == value.end:
-        return _Splice(entry.value_start, entry.value_start, f" {new}")
-    return _Splice(value.start, value.end, new + _indicator_comment(header, value))
+        return Cut(entry.value_start, entry.value_start, f" {new}")
+    return Cut(value.start, value.end, new + _indicator_comment(header, value))
 
 
-def _list_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[_Splice]:
+def _list_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[Cut]:
     value = entry.value
     if value.kind == "scalar":
         return [_list_in_place_of(header, entry, wanted)]
@@ -228,7 +221,7 @@ def _list_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[_
     return _block_splices(header, entry, wanted)
 
 
-def _list_in_place_of(header: Header, entry: Entry, wanted: Sequence[str]) -> _Splice:
+def _list_in_place_of(header: Header, entry: Entry, wanted: Sequence[str]) -> Cut:
     text, value = header.text, entry.value
     line_end = _next_line(text, value.end) - 1
     rest = text[value.end : line_end].rstrip("\r")
@@ -240,38 +233,38 @@ def _list_in_place_of(header: Header, entry: Entry, wanted: Sequence[str]) -> _S
     items = block_items(wanted, header.line_ending, header.indent)
     # ` []` must follow the colon, before the comment; items begin on the line below it.
     new = comments + items if wanted else items + comments
-    return _Splice(entry.value_start, value.end + len(rest), new)
+    return Cut(entry.value_start, value.end + len(rest), new)
 
 
-def _flow_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[_Splice]:
+def _flow_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[Cut]:
     value, parts = entry.value, entry.value.parts
     known = [header.text_of(part) for part in parts]
     sources = _sources(header, value)
     if None not in known and known == list(wanted[: len(known)]):
         # YAML reads neither a bare `[[A]]` nor a number as a text, so these get their quotes now.
         requoted = [
-            _Splice(part.start, part.end, scalar(item, in_flow=True))
+            Cut(part.start, part.end, scalar(item, in_flow=True))
             for part, item in zip(parts, wanted, strict=False)
             if not part.is_string
         ]
         new = "".join(f", {scalar(item, in_flow=True)}" for item in wanted[len(known) :])
-        return [*requoted, _Splice(parts[-1].end, parts[-1].end, new)]
+        return [*requoted, Cut(parts[-1].end, parts[-1].end, new)]
     gaps = [value.start, *(place for part in parts for place in (part.start, part.end)), value.end]
     for start, end in zip(gaps[::2], gaps[1::2], strict=True):
         _check_no_comment(header, entry, start, end)
     items = ", ".join(sources.get(item) or scalar(item, in_flow=True) for item in wanted)
-    return [_Splice(value.start, value.end, f"[{items}]")]
+    return [Cut(value.start, value.end, f"[{items}]")]
 
 
-def _block_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[_Splice]:
+def _block_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[Cut]:
     parts = entry.value.parts
     places = [_item_lines(header, entry, part) for part in parts]
     if not wanted:
-        emptied = _Splice(entry.value_start, entry.value_start, " []")
+        emptied = Cut(entry.value_start, entry.value_start, " []")
         return [
             emptied,
             *(
-                _Splice(start, end, _comment_left(header, part, start))
+                Cut(start, end, _comment_left(header, part, start))
                 for part, (start, end) in zip(parts, places, strict=True)
             ),
         ]
@@ -281,7 +274,7 @@ def _block_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[
     sources = _sources(header, entry.value)
     first = places[0][0]
     dash = header.text[first : parts[0].start].rstrip(" ") + " "
-    splices: list[_Splice] = []
+    splices: list[Cut] = []
     gone = set(range(len(parts)))
     after, anchor = 0, first
     for item in wanted:
@@ -290,15 +283,15 @@ def _block_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[
         nearest = bisect_left(same, after)
         if nearest == len(same):
             line = f"{dash}{sources.get(item) or scalar(item)}{header.line_ending}"
-            splices.append(_Splice(anchor, anchor, line))
+            splices.append(Cut(anchor, anchor, line))
             continue
         index = same[nearest]
         gone.discard(index)
         after, anchor = index + 1, places[index][1]
         if not parts[index].is_string:
-            splices.append(_Splice(parts[index].start, parts[index].end, scalar(item)))
+            splices.append(Cut(parts[index].start, parts[index].end, scalar(item)))
     left = {index: _comment_left(header, parts[index], places[index][0]) for index in gone}
-    return splices + [_Splice(*places[index], left[index]) for index in gone]
+    return splices + [Cut(*places[index], left[index]) for index in gone]
 
 
 def _comment_left(header: Header, item: Value, line_start: int) -> str:
@@ -354,16 +347,6 @@ def _unlike(header: Header, entry: Entry, expected: str) -> HeaderRefused:
         f"the property `{entry.name}` holds something else than {expected}",
         "Rename it, or give the program another name for its property in the settings.",
     )
-
-
-def _spliced(text: str, splices: Sequence[_Splice]) -> str:
-    pieces: list[str] = []
-    position = 0
-    # The sort is stable, so items inserted at one place keep their order.
-    for splice in sorted(splices, key=lambda splice: splice[:2]):
-        pieces += (text[position : splice.start], splice.text)
-        position = splice.end
-    return "".join([*pieces, text[position:]])
 
 
 def _next_line(text: str, offset: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any
 
 from amem_cli.language.words import UNSPACED_RUN
 from amem_cli.markdown.plain_text import plain_text
@@ -128,24 +128,8 @@ def _furthest(text: str, start: int, end: int, maximum: int) -> int:
     return position
 
 
-class Described(Protocol):
-    """A note with its metadata."""
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def context(self) -> str: ...
-
-    @property
-    def keywords(self) -> Sequence[str]: ...
-
-    @property
-    def tags(self) -> Sequence[str]: ...
-
-
-def embedded_text(note: Described, passage: str) -> str:
-    """The enhanced text of one passage: title, text, context, keywords and tags."""
+def embedded_text(note: Any, passage: str) -> str:
+    """The enhanced text of one passage of a `Note` or `NoteSummary`: title, text and metadata."""
     parts = [note.title, plain_text(passage), note.context]
     if note.keywords:
         parts.append(", ".join(note.keywords))
