@@ -20,7 +20,7 @@ ANSWERED: Mapping[str, tuple[str, str]] = {
         "diskcache",
         "unpickles its cache folder, and there is no fixed version. llama-cpp-python depends on it"
         " for LlamaDiskCache, which the program never uses; it never imports diskcache either"
-        " (tests/test_forbidden_calls.py).",
+        " (banned in pyproject.toml).",
     ),
 }
 

@@ -115,18 +115,6 @@ def test_a_neighbour_that_is_unsafe_is_refused_with_its_line(raw: bytes) -> None
     assert parse_note("n.md", raw).private == (b"private" in raw)
 
 
-def test_a_note_that_is_emptied_and_filled_again_is_the_same_note(tmp_path: Path) -> None:
-    text = '---\nid: "20260101120000"\n---\nwalrus\n'
-    write_note(tmp_path, "n.md", text)
-    ports = open_vault(tmp_path)
-    synchronise(ports)
-    for content, words in (("", []), (" \n\t\n", []), ("---\na: 1\n---", []), (text, ["n.md"])):
-        write_note(tmp_path, "n.md", content)
-        report = synchronise(ports)
-        assert (report.removed, ports.index.notes.count()) == ((), 1)
-        assert list(ports.index.text.keyword_scores(["walrus"], 5)) == words
-
-
 def test_tags_are_stable_however_often_they_are_written(tmp_path: Path) -> None:
     write_note(tmp_path, "n.md", "---\ntags: '#foo, ##bar'\nlinks: [[A]]\n---\ntext #baz\n")
     ports = open_vault(tmp_path)

@@ -121,6 +121,7 @@ def a_construction_keeps_its_promises(answer: Any) -> None:
     checked = check_metadata(answer, _QUESTION, similarity=None)
     metadata = checked.metadata
     assert len(metadata.keywords) <= 7
+    assert len({each.casefold() for each in metadata.keywords}) == len(metadata.keywords)
     for keyword in metadata.keywords:
         is_harmless(keyword, 48)
     are_tags(metadata.tags, 4)

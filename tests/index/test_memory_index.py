@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.errors import EncoderError, Problem
+from amem_cli.errors import Problem
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
 from amem_cli.index.text import search_terms
@@ -73,15 +73,6 @@ def test_notes_are_read_a_page_at_a_time(index: MemoryIndex) -> None:
     assert not any("SCAN" in str(row) or "TEMP" in str(row) for row in plan)
 
 
-@pytest.mark.parametrize(
-    "query", ["c++", "a-b", '"', "AND", "'", "", "🙂", "(" * 5000, "NEAR(a b)", "x\0y"]
-)
-def test_everyday_queries_raise_nothing(index: MemoryIndex, query: str) -> None:
-    index.files.store(a_record("a.md", "about c++ and a-b AND more"))
-    index.text.keyword_scores(search_terms(query), 10)
-    index.text.document_frequency(query)
-
-
 @given(st.text(max_size=60))
 def test_any_query_is_safe(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
     folder = tmp_path_factory.getbasetemp() / "any"
@@ -135,25 +126,6 @@ def test_an_unchanged_passage_keeps_its_vector(index: MemoryIndex) -> None:
     assert index.vectors.passages_to_embed() == []
     index.files.store(a_record("a.md", keywords=("new",)))
     assert len(index.vectors.passages_to_embed()) == 1
-
-
-def test_vectors_of_two_models_are_never_mixed(index: MemoryIndex) -> None:
-    index.files.store(a_record("a.md"))
-    embed(index, {"a.md": [1, 0, 0]})
-    index.vectors.use_encoder("other", 4)
-    assert len(index.vectors.passages_to_embed()) == 1
-    embed(index, {"a.md": [0, 1, 0, 0]}, "other")
-    with pytest.raises(EncoderError):
-        index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 5)
-    assert index.vectors.scores(np.array([0, 1, 0, 0], dtype=np.float32), 5) == {"a.md": 1.0}
-
-
-def test_a_vector_that_is_no_number_is_refused(index: MemoryIndex) -> None:
-    index.files.store(a_record("a.md"))
-    index.vectors.use_encoder("test", 3)
-    job = index.vectors.passages_to_embed()[0]
-    with pytest.raises(EncoderError):
-        index.vectors.store([job.passage], np.array([[np.nan, 0, 0]], dtype=np.float32))
 
 
 def test_a_huge_note_is_embedded_in_part_and_found_by_all_its_words(index: MemoryIndex) -> None:
@@ -213,15 +185,6 @@ def test_why_a_link_was_made_is_known(index: MemoryIndex) -> None:
     assert index.link_history.records("a.md") == {("a.md", "20260102120000"): link}
     assert index.events.read("20260101120000") == [event]
     assert index.notes.id_taken("20260101120000")
-
-
-@pytest.mark.parametrize("content", [b"not a database", b"SQLite format 3\0" + b"x" * 5000, b""])
-def test_a_broken_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "index.db"
-    path.write_bytes(content)
-    index = MemoryIndex(path)
-    index.files.store(a_record("a.md"))
-    assert index.notes.count() == 1
 
 
 def test_an_index_of_another_version_is_set_aside_but_for_its_counters(tmp_path: Path) -> None:

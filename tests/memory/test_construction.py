@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from amem_cli.markdown.links import is_valid_tag
 from amem_cli.memory.describe import (
     METADATA_PROMPT,
     CheckedMetadata,
@@ -227,56 +224,6 @@ def test_a_german_note_is_read_in_german() -> None:
     )
     assert kept.metadata.context == context
     assert kept.metadata.keywords == ("Monitor", "Farbglas")
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=60),
-    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=20,
-)
-HOSTILE = st.sampled_from(
-    [
-        "---",
-        "[[x]]",
-        "a\nb: c",
-        "dead tuples\u202e",
-        "<script>",
-        "{{x}}",
-        "k1",
-        "k99",
-        "t1",
-        "../../etc",
-        "dead tuples",
-        "x" * 5000,
-        CONTEXT,
-    ]
-)
-ANSWERS = st.fixed_dictionaries(
-    {},
-    optional={
-        "context": JSON | HOSTILE,
-        "keywords": JSON | st.lists(HOSTILE | st.text(max_size=60), max_size=40),
-        "tags": JSON | st.lists(HOSTILE | st.text(max_size=80), max_size=40),
-        "path": JSON,
-    },
-)
-
-
-@given(ANSWERS)
-def test_no_answer_breaks_the_rules_of_metadata(answer: dict[str, Any]) -> None:
-    kept = checked(answer)
-    metadata = kept.metadata
-    assert len(metadata.keywords) <= 7
-    assert len({keyword.casefold() for keyword in metadata.keywords}) == len(metadata.keywords)
-    assert len(metadata.tags) <= 4
-    assert all(map(is_valid_tag, metadata.tags))
-    assert len(metadata.context) <= 200
-    for line in (*metadata.keywords, *metadata.tags, metadata.context, *kept.problems):
-        assert "\n" not in line
-        assert line.isprintable()
-    for line in (*metadata.keywords, metadata.context):
-        assert not any(mark in line for mark in ("---", "[[", "{{", "<"))
-    assert set(kept.unfilled) == {name for name in ALL if not getattr(metadata, name)}
 
 
 def test_a_good_answer_is_of_the_asked_shape() -> None:

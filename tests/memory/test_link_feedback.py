@@ -12,7 +12,7 @@ from amem_cli.duplicates.merge import merge
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, link, unlink, update
 from amem_cli.editing.undo import undo, undo_since
-from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.outcome import Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
@@ -70,7 +70,6 @@ def rewrite(root: Path, name: str, more: str) -> None:
 def rebuilt(ports: VaultPorts, root: Path) -> VaultPorts:
     fresh = open_vault(root, index="fresh.db")
     synchronise(fresh)
-    assert isinstance(ports.index, MemoryIndex) and isinstance(fresh.index, MemoryIndex)
     live, new = canonical_dump(ports.index), canonical_dump(fresh.index)
     assert set(live["decisions"]) == set(new["decisions"])
     return fresh

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.events import LinkRecord
-from amem_cli.markdown.links import is_valid_tag
 from amem_cli.memory.evolve import ExistingLink, existing_lines
 from amem_cli.memory.grounding import Similarity
 from amem_cli.memory.link import (
@@ -23,7 +20,7 @@ from amem_cli.memory.link import (
 from amem_cli.memory.outcome import Linking
 from amem_cli.models.prompt_text import FENCE
 from amem_cli.models.reply_schema import to_gbnf
-from amem_cli.notes.note import RELATIONS, Note
+from amem_cli.notes.note import Note
 
 NOTE = Note(
     path="notes/replica.md",
@@ -280,73 +277,6 @@ def test_many_and_long_candidates_are_bounded() -> None:
     request = link_request(NOTE, LinkQuestion(long), deadline=9)
     assert len(request.text) < 8_000
     assert "n15" not in request.text
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=60),
-    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=15,
-)
-WORDS = st.sampled_from(
-    [
-        "---",
-        "[[x]]",
-        "open transaction\nx: y",
-        "Oksana's notebook",
-        "dead tuples",
-        "{{x}}",
-        "../up",
-        "webhooks\u202e",
-        NEW_CONTEXT,
-        "The open transaction delayed the webhooks on Monday.",
-    ]
-)
-NAMES = st.sampled_from(["n1", "n2", "n3", "n4", NOTE.path, ""])
-LINKS = st.fixed_dictionaries(
-    {"note": NAMES | JSON},
-    optional={
-        "reason": WORDS | JSON,
-        "relation": st.sampled_from(RELATIONS) | JSON,
-        "strength": JSON,
-    },
-)
-CHANGES = st.fixed_dictionaries(
-    {"note": NAMES | JSON},
-    optional={
-        "why": WORDS | JSON,
-        "context": WORDS | JSON,
-        "keywords": st.lists(WORDS, max_size=30) | JSON,
-        "tags": st.lists(WORDS, max_size=30) | JSON,
-        "drop": st.lists(WORDS | st.sampled_from(WEBHOOKS.tags), max_size=9) | JSON,
-    },
-)
-ANSWERS = st.fixed_dictionaries(
-    {"links": st.lists(LINKS, max_size=12) | JSON, "changes": st.lists(CHANGES, max_size=6) | JSON}
-)
-
-
-@given(ANSWERS)
-def test_no_answer_reaches_beyond_the_shown_notes(answer: dict[str, Any]) -> None:
-    found = plan(answer)
-    shown = {one.path: one for one in CANDIDATES}
-    targets = [one.target for one in found.links]
-    assert len(targets) == len(set(targets)) <= 5
-    assert set(targets) <= set(shown)
-    assert all(0 < one.strength <= 1 and one.relation in RELATIONS for one in found.links)
-    assert {one.path for one in found.evolutions} <= set(targets)
-    assert len(found.evolutions) <= 3
-    lines = [one.reason for one in found.links]
-    for one in found.evolutions:
-        older = shown[one.path]
-        assert max(map(len, (one.keywords_add, one.tags_add, one.tags_drop))) <= 3
-        assert set(one.keywords_drop) <= set(older.keywords)
-        assert set(one.tags_drop) <= set(older.tags)
-        assert all(map(is_valid_tag, one.tags_add))
-        assert len(one.context or "") <= 200
-        lines += [one.context or "", one.reason, *one.keywords_add]
-    for line in lines:
-        assert "\n" not in line and line.isprintable()
-        assert not any(mark in line for mark in ("---", "[[", "{{", "<"))
 
 
 def test_an_existing_link_is_shown_as_data_that_cannot_end_its_fence() -> None:

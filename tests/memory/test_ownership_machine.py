@@ -31,7 +31,7 @@ from amem_cli.editing.edit import FieldEdits, link, remove, unlink, update
 from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import AmemError
-from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings
@@ -111,12 +111,10 @@ class Ownership(RuleBasedStateMachine):
     def teardown(self) -> None:
         synchronise(self.ports)
         embed_missing(self.ports, self.encoder)
-        assert isinstance(self.ports.index, MemoryIndex)
         live = canonical_dump(self.ports.index)
         fresh = open_vault(self.root, index="fresh.db")
         synchronise(fresh)
         embed_missing(fresh, self.encoder)
-        assert isinstance(fresh.index, MemoryIndex)
         rebuilt = canonical_dump(fresh.index)
         for table, rows in live.items():
             assert set(rows) ^ set(rebuilt[table]) == set(), table

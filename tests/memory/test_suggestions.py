@@ -9,7 +9,7 @@ import pytest
 from amem_cli.editing.edit import link, unlink
 from amem_cli.editing.move import move
 from amem_cli.editing.undo import undo
-from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.link_decisions import MOST_SUGGESTED
 from amem_cli.memory.outcome import ANALYZER, Description, Linking, NoteAnalysis, ProcessSettings
@@ -57,7 +57,6 @@ def pair(one: str, other: str) -> frozenset[str]:
 def rebuilt(root: Path, ports: VaultPorts) -> VaultPorts:
     fresh = open_vault(root, index="fresh.db")
     synchronise(fresh)
-    assert isinstance(ports.index, MemoryIndex) and isinstance(fresh.index, MemoryIndex)
     for name in ("suggestions", "decisions"):
         assert set(canonical_dump(ports.index)[name]) == set(canonical_dump(fresh.index)[name])
     return fresh
