@@ -6,14 +6,18 @@ import hashlib
 import itertools
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
-from amem_cli.index.sync import synchronise
+from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
+from amem_cli.memory.outcome import ProcessSettings
+from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import PropertyNames
 from amem_cli.vault.file_state import SystemClock
 from amem_cli.vault.folder import VaultFolder
+from tests.fakes.encoder import FakeEncoder
 
 
 class SteppingClock(SystemClock):
@@ -70,6 +74,21 @@ def open_vault(
         names=names or PropertyNames(),
     )
     return ports
+
+
+def indexed(ports: VaultPorts) -> VaultPorts:
+    """The vault with an index of all its notes, by words and by meaning."""
+    synchronise(ports)
+    embed_missing(ports, FakeEncoder())
+    return ports
+
+
+def memory_process(
+    ports: VaultPorts, model: Any = None, *, judge: Any = None, **settings: Any
+) -> MemoryProcess:
+    """The memory process over the notes as they are now."""
+    given = ProcessSettings(**settings)
+    return MemoryProcess(indexed(ports), FakeEncoder(), model, given, judge=judge)
 
 
 def write_note(root: Path, path: str, text: str) -> Path:

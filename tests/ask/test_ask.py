@@ -13,14 +13,14 @@ from amem_cli.ask.ask import NEAREST, NOT_HELD, Answer, ask, budget_of
 from amem_cli.editing.edit import link
 from amem_cli.errors import ModelError, UsageError
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.search.read import note_named
 from amem_cli.search.search import Filters
 from amem_cli.settings import Settings
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import indexed, open_vault, tree_hashes, write_note
 
 QUESTION = "When is the walrus fed?"
 FEEDING = """---
@@ -48,8 +48,7 @@ def ports(tmp_path: Path) -> VaultPorts:
 
 
 def refresh(ports: VaultPorts) -> None:
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
+    indexed(ports)
 
 
 def asked(

@@ -11,19 +11,16 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
 from amem_cli.editing.renames import update_renamed_links
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.markdown.links import find_links, parse_link
 from amem_cli.markdown.regions import blank_out, find_regions
-from amem_cli.memory.outcome import ProcessSettings
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.front_matter import find_fences
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import OWNED_FIELDS, parse_note
 from tests.conftest import Program
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel
 from tests.outside_tools import node
-from tests.vaults import open_vault, write_note
+from tests.vaults import memory_process, open_vault, write_note
 
 TITLES = (
     "Release 1.5 of v2.0",
@@ -118,9 +115,7 @@ def hostile_vault(root: Path) -> VaultPorts:
     for source, target in zip(paths, [*paths[3:], *paths[:3]], strict=True):
         link(ports, by_path[source], by_path[target], relation="supports", reason='Says "yes": so.')
     link(ports, by_path["mine.md"], by_path["sub/yes.md"], relation="related", reason="")
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
-    process = MemoryProcess(ports, encoder, EchoSchemaModel(7), ProcessSettings(trusted=True))
+    process = memory_process(ports, EchoSchemaModel(7), trusted=True)
     for path in paths[:8]:
         process.run(path, asked=True)
     (root / paths[0]).rename(root / "notes" / "Renamed 3.0: no.md")

@@ -22,7 +22,7 @@ from amem_cli.notes.note import body_bytes, parse_note
 from tests.editing.test_undo import machine_sets, own, remember
 from tests.fakes.encoder import FakeEncoder
 from tests.index_dump import canonical_dump
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import indexed, open_vault, tree_hashes, write_note
 
 KEPT = (
     '---\nid: "20250101000000"\ntags:\n  - a # mine\nstatus: done\n---\n'
@@ -406,9 +406,7 @@ def test_a_rebuilt_index_is_the_same(tmp_path: Path) -> None:
     ports = vault(tmp_path, Linking="[[Other]]\n")
     merged(ports)
     embed_missing(ports, FakeEncoder())
-    fresh = open_vault(tmp_path, index="fresh.db")
-    synchronise(fresh)
-    embed_missing(fresh, FakeEncoder())
+    fresh = indexed(open_vault(tmp_path, index="fresh.db"))
     live, rebuilt = (canonical_dump(each.index) for each in (ports, fresh))
     for table, rows in live.items():
         assert set(rows) == set(rebuilt[table]), table

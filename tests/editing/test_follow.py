@@ -11,16 +11,13 @@ from amem_cli.editing.renames import update_renamed_links
 from amem_cli.editing.undo import undo
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import format_link
-from amem_cli.memory.outcome import ProcessSettings
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import parse_note
-from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import memory_process, open_vault, tree_hashes, write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
 NEW = "See Lamination: the croissant dough tore in lamination, the butter was at 4 degrees."
@@ -31,10 +28,7 @@ def linked_vault(root: Path) -> tuple[VaultPorts, str, str]:
     ports = open_vault(root)
     old = add(ports, NewNote(OLD, title="Lamination"))
     new = add(ports, NewNote(NEW, title="Tearing"))
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
-    settings = ProcessSettings(minimum_strength=0.3)
-    outcome = MemoryProcess(ports, encoder, None, settings).run(new, asked=True)
+    outcome = memory_process(ports, minimum_strength=0.3).run(new, asked=True)
     assert [link.path for link in outcome.links] == [old]
     return ports, old, new
 

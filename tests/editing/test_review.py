@@ -13,26 +13,20 @@ from amem_cli.editing.review import Decisions, ReviewItem, accept, items_named, 
 from amem_cli.editing.undo import undo
 from amem_cli.errors import NotFoundError, Problem
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.journal.provenance import provenance
-from amem_cli.memory.outcome import Outcome, ProcessSettings
-from amem_cli.memory.process import MemoryProcess
+from amem_cli.memory.outcome import Outcome
 from amem_cli.notes.note import Note, parse_note
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import ScriptedModel
 from tests.memory.test_evolve import CHANGE, NEW, add_old, linking
-from tests.vaults import open_vault
+from tests.vaults import memory_process, open_vault
 
 
 def propose(ports: VaultPorts, title: str = "Torn dough") -> Outcome:
     """Add a note because of which the old one would change."""
     path = add(ports, NewNote(NEW, title=title))
-    synchronise(ports)
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
     model = ScriptedModel([linking(change=CHANGE)])
-    settings = ProcessSettings(trusted=True, review=True)
-    return MemoryProcess(ports, encoder, model, settings).run(path, asked=True)
+    return memory_process(ports, model, trusted=True, review=True).run(path, asked=True)
 
 
 def read(ports: VaultPorts, path: str) -> Note:

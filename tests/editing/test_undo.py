@@ -14,21 +14,16 @@ from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.provenance import provenance
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import Note, parse_note
-from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import memory_process, open_vault, tree_hashes, write_note
 
 
 def remember(ports: VaultPorts, path: str) -> str:
     """Run the process; returns the id of its root event."""
-    synchronise(ports)
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
-    MemoryProcess(ports, encoder, None).run(path, asked=True)
+    memory_process(ports).run(path, asked=True)
     return [event for event in ports.index.events.read() if event.kind == "process"][-1].id
 
 

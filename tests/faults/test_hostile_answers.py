@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.markdown.links import normalise_tag
 from amem_cli.memory.describe import (
     MetadataQuestion,
@@ -27,15 +27,12 @@ from amem_cli.memory.describe import (
     metadata_request,
 )
 from amem_cli.memory.grounding import MOST_HELD, MOST_KEYWORDS, MOST_TAGS
-from amem_cli.memory.outcome import ProcessSettings
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import FENCE
 from amem_cli.notes.note import body_bytes, parse_note
-from tests.fakes.encoder import FakeEncoder
 from tests.fuzz.strategies import json_values
 from tests.hypothesis_profiles import examples
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import memory_process, open_vault, tree_hashes, write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
 NEW = "The croissant dough tore in lamination: the butter came from the fridge at 4 degrees."
@@ -124,9 +121,7 @@ class Saying:
 
 
 def run(ports: VaultPorts, model: Saying, path: str) -> Any:
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
-    return MemoryProcess(ports, encoder, model, ProcessSettings(trusted=True)).run(path, asked=True)
+    return memory_process(ports, model, trusted=True).run(path, asked=True)
 
 
 def obeying(payload: str, *, within_bounds: bool) -> Callable[[ModelRequest], str]:

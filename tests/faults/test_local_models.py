@@ -21,9 +21,8 @@ import pytest
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import ModelError, SettingsError
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.memory.batch import EvolveBatch
-from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.llama_cpp import LlamaCppModel
 from amem_cli.models.open import open_model
@@ -31,10 +30,9 @@ from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.reply_schema import read_answer
 from amem_cli.settings import Settings
 from tests.conftest import Program
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.tiny_gguf import CONTROL, write_tiny_gguf
 from tests.faults.stand_ins import assert_model_took_over, assert_stood_in
-from tests.vaults import open_vault
+from tests.vaults import memory_process, open_vault
 
 pytestmark = [
     pytest.mark.slow,
@@ -214,9 +212,7 @@ def vault_with_notes(root: Path) -> tuple[VaultPorts, list[str]]:
 
 
 def process_of(ports: VaultPorts, model: Any, *, deadline: float = 20.0) -> MemoryProcess:
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
-    return MemoryProcess(ports, encoder, model, ProcessSettings(trusted=True, deadline=deadline))
+    return memory_process(ports, model, trusted=True, deadline=deadline)
 
 
 class KilledOnCue:

@@ -13,7 +13,7 @@ from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.search.search import MODES, Mode, search
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault, write_note
+from tests.vaults import indexed, open_vault, write_note
 
 HOSTILE = (
     *("c++", "a-b", '"', '""', "'", "AND", "OR", "NOT", "NEAR", "NEAR(a b)", "NEAR/3", "*", "a*"),
@@ -30,10 +30,7 @@ TERMS_OF_THE_DATABASE = ("fts5", "sqlite", "SQL", "syntax error", "MATCH", "malf
 def ports(tmp_path: Path) -> VaultPorts:
     for number in range(5):
         write_note(tmp_path, f"{number}.md", f"walrus {number} of c++ and a-b [[{number + 1}]]\n")
-    opened = open_vault(tmp_path)
-    synchronise(opened)
-    embed_missing(opened, FakeEncoder())
-    return opened
+    return indexed(open_vault(tmp_path))
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))

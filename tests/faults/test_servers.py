@@ -18,19 +18,17 @@ import pytest
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import ModelError
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.memory.batch import EvolveBatch
-from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.openai_server import OpenAIServerModel
 from tests.conftest import Program
 from tests.contracts.language_model_contract import assert_answers, request_about
 from tests.fakes.chat_server import ChatServer
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import random_value
 from tests.faults.conftest import KEY, TEXT
 from tests.faults.stand_ins import assert_model_took_over, assert_stood_in
-from tests.vaults import open_vault
+from tests.vaults import memory_process, open_vault
 
 pytestmark = pytest.mark.slow
 
@@ -62,9 +60,7 @@ def batch(root: Path, count: int = 6) -> tuple[VaultPorts, list[str]]:
 
 
 def process_of(ports: VaultPorts, model: OpenAIServerModel, deadline: float) -> MemoryProcess:
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
-    return MemoryProcess(ports, encoder, model, ProcessSettings(trusted=True, deadline=deadline))
+    return memory_process(ports, model, trusted=True, deadline=deadline)
 
 
 GIVING_UP = ["html", "empty_choices", "error_body", "redirect", "cut", "packed", "deep"]

@@ -10,9 +10,7 @@ import pytest
 from amem_cli.graph.graph import vault_graph
 from amem_cli.graph.map import note_positions
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
-from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault, write_note
+from tests.vaults import indexed, open_vault, write_note
 
 TEA = "tea kettle leaf cup pot steam"
 SHIP = "ship harbour sail mast anchor tide"
@@ -21,10 +19,7 @@ SHIP = "ship harbour sail mast anchor tide"
 def a_vault(root: Path, texts: dict[str, str]) -> VaultPorts:
     for path, text in texts.items():
         write_note(root, path, text)
-    ports = open_vault(root)
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
-    return ports
+    return indexed(open_vault(root))
 
 
 def two_subjects(each: int) -> dict[str, str]:

@@ -8,20 +8,16 @@ from pathlib import Path
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.provenance import Provenance, provenance
-from amem_cli.memory.process import MemoryProcess
-from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault
+from tests.vaults import memory_process, open_vault
 
 TEXT = "Lamination of croissant dough needs butter at 14 degrees, else it tears.\n"
 BETTER = "Why dough tears in lamination."
 
 
 def think(ports: VaultPorts, path: str) -> None:
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
-    MemoryProcess(ports, FakeEncoder(), None).run(path, asked=True)
+    memory_process(ports).run(path, asked=True)
 
 
 def evolve(ports: VaultPorts, path: str, context: str) -> None:

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.agent import (
     Organised,
     Question,
@@ -16,20 +14,12 @@ from amem_cli.memory.agent import (
     notes_to_organise,
     organise,
 )
-from amem_cli.memory.outcome import ANALYZER, ProcessSettings
+from amem_cli.memory.outcome import ANALYZER
 from amem_cli.memory.process import MemoryProcess
-from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault, write_note
+from tests.vaults import memory_process, open_vault, write_note
 
 BOILER = "Ole mended the boiler. It took him a day.\n"
 CONTEXT = "The boiler took Ole a whole day until he had mended it."
-
-
-def process_of(ports: VaultPorts) -> MemoryProcess:
-    encoder = FakeEncoder()
-    synchronise(ports)
-    embed_missing(ports, encoder)
-    return MemoryProcess(ports, encoder, None, ProcessSettings())
 
 
 def question_about(process: MemoryProcess, path: str) -> Question:
@@ -61,7 +51,7 @@ def test_what_is_offered_and_in_which_order(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     write_note(tmp_path, "b.md", f"---\ncreated: 2021-01-01T10:00\n---\n{BOILER}")
     write_note(tmp_path, "a.md", f"---\ncreated: 2022-01-01T10:00\n---\n{BOILER}")
-    process = process_of(ports)
+    process = memory_process(ports)
     assert notes_to_organise(ports.index) == ["b.md", "a.md"]
     assert process.run("b.md", asked=True).model == ANALYZER
     assert notes_to_organise(ports.index) == ["a.md"]
@@ -83,7 +73,7 @@ def with_pumps(folder: Path) -> MemoryProcess:
     ports = open_vault(folder)
     write_note(folder, "z.md", f"---\ncreated: 2021-01-01T10:00\n---\n{OLDER}")
     write_note(folder, "a.md", f"---\ncreated: 2022-01-01T10:00\n---\n{NEWER}")
-    return process_of(ports)
+    return memory_process(ports)
 
 
 def answers_about_pumps(process: MemoryProcess) -> dict[str, dict[str, str]]:
@@ -143,7 +133,7 @@ def test_a_ticket_holds_while_older_notes_are_described_and_not_when_one_changes
     assert described.ticket == newer.ticket
     with (tmp_path / "z.md").open("a") as file:
         file.write("Says Ole.\n")
-    process_of(process.ports)
+    memory_process(process.ports)
     found = organised(process, "a.md", answers["a.md"])
     assert found.state == "question" and found.question is not None
     assert "Says Ole" in found.question.request.text

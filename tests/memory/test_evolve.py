@@ -17,17 +17,15 @@ from amem_cli.editing.edit import unlink
 from amem_cli.errors import ModelError
 from amem_cli.index.draft import provenance_of
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.journal.provenance import provenance
 from amem_cli.memory.batch import EvolveBatch
-from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.notes.note import parse_note
 from amem_cli.search.read import note_named
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import ScriptedModel
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import memory_process, open_vault, tree_hashes, write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
 NEW = "The croissant dough tore in lamination: the butter came from the fridge at 4 degrees."
@@ -36,11 +34,7 @@ NEW = "The croissant dough tore in lamination: the butter came from the fridge a
 def process_of(
     ports: VaultPorts, model: LanguageModel | None, *, trusted: bool = True
 ) -> MemoryProcess:
-    synchronise(ports)
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
-    settings = ProcessSettings(trusted=trusted, minimum_strength=0.3)
-    return MemoryProcess(ports, encoder, model, settings)
+    return memory_process(ports, model, trusted=trusted, minimum_strength=0.3)
 
 
 def add_old(ports: VaultPorts, **given: object) -> str:

@@ -9,14 +9,12 @@ from pathlib import Path
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import BudgetSpent, ModelError
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.memory.batch import EvolveBatch
-from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import memory_process, open_vault, tree_hashes, write_note
 
 
 def vault_of(root: Path, count: int) -> VaultPorts:
@@ -29,10 +27,7 @@ def vault_of(root: Path, count: int) -> VaultPorts:
 
 
 def process_of(ports: VaultPorts, model: LanguageModel | None = None) -> MemoryProcess:
-    synchronise(ports)
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
-    return MemoryProcess(ports, encoder, model, ProcessSettings(trusted=True))
+    return memory_process(ports, model, trusted=True)
 
 
 def batch_of(ports: VaultPorts, model: LanguageModel | None = None) -> EvolveBatch:

@@ -8,14 +8,12 @@ import pytest
 
 from amem_cli.errors import ModelError
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.outcome import JudgeLimits, Outcome, ProcessSettings
-from amem_cli.memory.process import MemoryProcess
+from amem_cli.index.sync import synchronise
+from amem_cli.memory.outcome import JudgeLimits, Outcome
 from amem_cli.models.ports import Judge
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.judge import FakeJudge
 from tests.fakes.language_model import ScriptedModel
-from tests.vaults import open_vault, write_note
+from tests.vaults import indexed, memory_process, open_vault, write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
 NEW = "The croissant dough tore in Lamination: the butter came from the fridge."
@@ -29,20 +27,11 @@ def ports(tmp_path: Path) -> VaultPorts:
     for number in range(4):
         text = f"Number {number}: butter, dough and weather in January."
         write_note(tmp_path, f"N{number}.md", f"---\ncreated: 2028-01-0{number + 1}\n---\n{text}\n")
-    found = open_vault(tmp_path)
-    synchronise(found)
-    embed_missing(found, FakeEncoder())
-    return found
+    return indexed(open_vault(tmp_path))
 
 
 def processed(ports: VaultPorts, judge: Judge | None, **settings: object) -> Outcome:
-    process = MemoryProcess(
-        ports,
-        FakeEncoder(),
-        None,
-        ProcessSettings(**settings),  # type: ignore[arg-type]
-        judge=judge,
-    )
+    process = memory_process(ports, judge=judge, **settings)
     return process.run("Morning batch.md", asked=True)
 
 
@@ -98,9 +87,7 @@ def test_where_a_model_decides_about_links_the_judge_is_asked_only_in_its_place(
     ports: VaultPorts,
 ) -> None:
     judge = FakeJudge(RELATED)
-    process = MemoryProcess(
-        ports, FakeEncoder(), ScriptedModel([]), ProcessSettings(trusted=True), judge=judge
-    )
+    process = memory_process(ports, ScriptedModel([]), trusted=True, judge=judge)
     outcome = process.run("Morning batch.md", asked=True)
     # It is asked where the analyzer stands in for a model that gives no answer.
     assert outcome.failed and len(judge.asked) == 1
@@ -122,8 +109,6 @@ def test_an_edit_leaves_the_link_that_the_judge_made(ports: VaultPorts) -> None:
 def test_a_judge_that_nothing_is_to_be_asked_is_not_asked(tmp_path: Path) -> None:
     write_note(tmp_path, "Alone.md", f"{NEW}\n")
     found = open_vault(tmp_path)
-    synchronise(found)
-    embed_missing(found, FakeEncoder())
     judge = FakeJudge()
-    MemoryProcess(found, FakeEncoder(), None, judge=judge).run("Alone.md", asked=True)
+    memory_process(found, judge=judge).run("Alone.md", asked=True)
     assert judge.asked == []

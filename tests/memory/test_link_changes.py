@@ -15,7 +15,7 @@ from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import SettingsError
 from amem_cli.index.draft import provenance_of
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate
 from amem_cli.memory.outcome import (
@@ -27,12 +27,10 @@ from amem_cli.memory.outcome import (
     Step,
 )
 from amem_cli.memory.plan import ProcessPlan
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import MemoryLink, Relation, parse_note
 from amem_cli.search.read import note_named
 from amem_cli.search.suggestions import suggestions
-from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault
+from tests.vaults import memory_process, open_vault
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
 NEW = "The croissant dough tore in Lamination: the butter came from the fridge at 4 degrees."
@@ -51,9 +49,7 @@ def ports(tmp_path: Path) -> VaultPorts:
 
 
 def run(ports: VaultPorts, title: str, **settings: object) -> Outcome:
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
-    process = MemoryProcess(ports, FakeEncoder(), None, ProcessSettings(**settings))  # type: ignore[arg-type]
+    process = memory_process(ports, **settings)
     return process.run(note_named(ports.index, title).path, asked=True)
 
 

@@ -13,15 +13,13 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, link, unlink, update
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.outcome import Outcome, ProcessSettings
-from amem_cli.memory.process import MemoryProcess
+from amem_cli.index.sync import synchronise
+from amem_cli.memory.outcome import Outcome
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.search.read import note_named
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import ScriptedModel
 from tests.index_dump import canonical_dump
-from tests.vaults import open_vault, write_note
+from tests.vaults import memory_process, open_vault, write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
 NEW = "The croissant dough tore in Lamination: the butter came from the fridge at 4 degrees."
@@ -42,11 +40,8 @@ def ports(tmp_path: Path) -> VaultPorts:
 def run(
     ports: VaultPorts, title: str, model: LanguageModel | None = None, **settings: object
 ) -> Outcome:
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
     settings = {"trusted": model is not None, "minimum_strength": 0.3, **settings}
-    given = ProcessSettings(**settings)  # type: ignore[arg-type]
-    process = MemoryProcess(ports, FakeEncoder(), model, given)
+    process = memory_process(ports, model, **settings)
     return process.run(note_named(ports.index, title).path, asked=True)
 
 

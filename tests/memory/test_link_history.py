@@ -17,16 +17,14 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import SettingsError
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate
 from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings, Step
 from amem_cli.memory.plan import ProcessPlan
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import RELATIONS, MemoryLink
-from tests.fakes.encoder import FakeEncoder
 from tests.index_dump import canonical_dump
-from tests.vaults import open_vault
+from tests.vaults import memory_process, open_vault
 
 pytestmark = pytest.mark.slow
 
@@ -79,10 +77,7 @@ class Run:
         synchronise(self.ports)
 
     def evolve(self, one: int, other: int) -> None:
-        synchronise(self.ports)
-        embed_missing(self.ports, FakeEncoder())
-        process = MemoryProcess(self.ports, FakeEncoder(), None, ProcessSettings())
-        process.run(self.pick(one), asked=True)
+        memory_process(self.ports).run(self.pick(one), asked=True)
 
     def link(self, one: int, other: int) -> None:
         if self.pick(one) != self.pick(other):

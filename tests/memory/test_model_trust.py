@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 
 from amem_cli.editing.add import NewNote, add
-from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.outcome import ProcessSettings
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelRequest
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel
-from tests.vaults import open_vault
+from tests.vaults import memory_process, open_vault
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
 NEW = "The croissant dough tore in lamination: the butter came from the fridge at 4 degrees."
@@ -21,15 +18,12 @@ NEW = "The croissant dough tore in lamination: the butter came from the fridge a
 
 def shown(folder: Path, plausible: float) -> int:
     """How many older notes a trusted model is shown beside a new one."""
-    ports, encoder, model = open_vault(folder), FakeEncoder(), EchoSchemaModel()
+    ports, model = open_vault(folder), EchoSchemaModel()
     add(ports, NewNote(OLD, title="Lamination"))
     for number in range(6):
         add(ports, NewNote(f"Number {number}: the fridge and the weather.", title=f"N{number}"))
     path = add(ports, NewNote(NEW, title="Torn"))
-    synchronise(ports)
-    embed_missing(ports, encoder)
-    settings = ProcessSettings(trusted=True, plausible=plausible)
-    MemoryProcess(ports, encoder, model, settings).run(path, asked=True)
+    memory_process(ports, model, trusted=True, plausible=plausible).run(path, asked=True)
     return max(map(offered, model.requests), default=0)
 
 

@@ -10,19 +10,17 @@ from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo
 from amem_cli.index.draft import NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution
 from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings
 from amem_cli.memory.plan import ProcessPlan, evolved_fields
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import MemoryLink, Metadata
 from tests.editing.test_review import propose
 from tests.editing.test_undo import machine_sets, own, type_into
-from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import ScriptedModel
 from tests.memory.test_evolve import CHANGE, NEW, add_old, linking, metadata
-from tests.vaults import open_vault, write_note
+from tests.vaults import memory_process, open_vault, write_note
 
 
 def with_header(note_id: str, **fields: object) -> str:
@@ -127,11 +125,8 @@ def test_what_was_turned_down_is_not_done_when_review_is_switched_off(tmp_path: 
     before = (tmp_path / old).read_bytes()
     path = ports.index.notes.find("Torn dough")[0].path
     type_into(tmp_path, path, NEW, f"{NEW} Again.")
-    synchronise(ports)
-    encoder = FakeEncoder()
-    embed_missing(ports, encoder)
     model = ScriptedModel([linking(change=CHANGE), metadata])
-    MemoryProcess(ports, encoder, model, ProcessSettings(trusted=True)).run(path, asked=True)
+    memory_process(ports, model, trusted=True).run(path, asked=True)
     assert (tmp_path / old).read_bytes() == before
 
 

@@ -10,18 +10,17 @@ from amem_cli.editing.edit import link, unlink
 from amem_cli.editing.move import move
 from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.link_decisions import MOST_SUGGESTED
 from amem_cli.memory.outcome import ANALYZER, Description, Linking, NoteAnalysis, ProcessSettings
 from amem_cli.memory.plan import ProcessPlan
-from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import MemoryLink
 from amem_cli.search.read import note_named
 from amem_cli.search.search import search
 from amem_cli.search.suggestions import fresh_links, suggestions
 from tests.fakes.encoder import FakeEncoder
 from tests.index_dump import canonical_dump
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import indexed, memory_process, open_vault, tree_hashes, write_note
 
 Pairs = set[frozenset[str]]
 
@@ -257,9 +256,7 @@ def test_with_no_link_to_be_written_the_analyzer_still_suggests(tmp_path: Path) 
     write_note(tmp_path, "Morning batch.md", f"---\ncreated: 2029-01-02\n---\n{new}\n")
     for number in range(4):
         write_note(tmp_path, f"N{number}.md", f"Number {number}: frost and weather.\n")
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
-    process = MemoryProcess(ports, FakeEncoder(), None, ProcessSettings(max_links=0))
+    process = memory_process(ports, max_links=0)
     outcome = process.run("Morning batch.md", asked=True)
     assert not outcome.links and [each.title for each in outcome.suggested] == [
         "Lamination of dough"
@@ -276,9 +273,7 @@ def test_a_suggested_note_is_among_the_best_until_the_suggestion_is_rejected(
     write_note(tmp_path, "Effect.md", "Tickets are refunded until Friday.\n")
     for number in range(30):
         write_note(tmp_path, f"{number}.md", f"Number {number} is about bread and trams.\n")
-    ports = open_vault(tmp_path)
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
+    ports = indexed(open_vault(tmp_path))
 
     def best() -> set[str]:
         hits = search(ports.index, "ill walrus", encoder=FakeEncoder(), limit=2, neighbors=False)

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.search.search import Hit, Mode, search
 from amem_cli.search.snippet import marks
 from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault, write_note
+from tests.vaults import indexed, open_vault, write_note
 
 NOTES = {
     "zh/猫": "今天我们收养了一只猫,我的猫很可爱,名字叫小白。",
@@ -56,9 +56,7 @@ def vault_of(root: Path, notes: Mapping[str, str]) -> Iterator[MemoryIndex]:
     """The index of notes by their names, until a test ends."""
     for name, text in notes.items():
         write_note(root, f"{name}.md", f"{text}\n")
-    ports = open_vault(root)
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
+    ports = indexed(open_vault(root))
     yield ports.index
     ports.index.close()
 

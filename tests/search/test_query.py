@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.notes.names import resolve
 from amem_cli.search.scoring import QueryScorer
 from amem_cli.search.search import Filters, Mode, search
 from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault, write_note
+from tests.vaults import indexed, open_vault, write_note
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors
@@ -28,10 +28,7 @@ FILLER = (
 def a_vault(root: Path, notes: dict[str, str]) -> VaultPorts:
     for path, text in notes.items():
         write_note(root, path, text)
-    ports = open_vault(root)
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
-    return ports
+    return indexed(open_vault(root))
 
 
 def found(ports: VaultPorts, query: str, mode: Mode = "hybrid", **values: object) -> list[str]:

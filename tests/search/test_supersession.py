@@ -12,12 +12,12 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link, unlink
 from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.notes.note import Relation, parse_note
 from amem_cli.search.read import note_named, read_note
 from amem_cli.search.search import Filters, Hit, Mode, search
 from tests.fakes.encoder import FakeEncoder
-from tests.vaults import open_vault, write_note
+from tests.vaults import indexed, open_vault, write_note
 
 TEXTS = {
     "Old rule": "Deploys go out on Friday evening, the walrus decides the hour.",
@@ -45,8 +45,7 @@ def supersede(ports: VaultPorts, newer: str, older: str, relation: Relation = "s
 
 
 def hits(ports: VaultPorts, query: str, mode: Mode = "hybrid", **values: object) -> list[Hit]:
-    synchronise(ports)
-    embed_missing(ports, FakeEncoder())
+    indexed(ports)
     return search(ports.index, query, encoder=FakeEncoder(), mode=mode, **values)  # type: ignore[arg-type]
 
 
