@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from amem_cli.index.file import SCHEMA_VERSION, in_use, is_regular
-from amem_cli.notes.names import alias_key, typed_key
+from amem_cli.notes.names import alias_key, typed_keys
 
 # More than anybody reads; the latest are given.
 _MOST = 1_000
@@ -42,7 +42,7 @@ class CompletionIndex:
                 " ORDER BY path LIMIT ?2"
             )
             return list(self._db.execute(sql, (prefix, _MOST)))
-        key, typed = alias_key(prefix), typed_key(prefix)
+        key, typed = alias_key(prefix), typed_keys(prefix)[0]
         found: list[tuple[str, ...]] = list(
             self._db.execute(
                 "SELECT title, path, aliases, context FROM notes WHERE note IN"
@@ -55,7 +55,8 @@ class CompletionIndex:
         for title, path, aliases, context in found:
             stem = path.rpartition("/")[2].removesuffix(".md")
             for name in (title, stem, *json.loads(aliases)):
-                if alias_key(name).startswith(key) or typed_key(name).startswith(typed):
+                begins_so = any(each.startswith(typed) for each in typed_keys(name))
+                if begins_so or alias_key(name).startswith(key):
                     names.setdefault(name, context)
                     break
         if prefix.isdigit():

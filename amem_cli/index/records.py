@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amem_cli.language.dates import created_text, local_text, moment_in
-from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve, typed_key
+from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve, typed_keys
 
 if TYPE_CHECKING:
     from amem_cli.index.connection import Database
@@ -200,7 +200,7 @@ class IndexNotes:
             (named, (name_key(name), _ALIAS)),
             # A title with a slash cannot be a link target, but a person may type it.
             ("WHERE title = ? COLLATE NOCASE", (name,)),
-            ("WHERE note IN (SELECT note FROM names WHERE key = ?)", (typed_key(name),)),
+            ("WHERE note IN (SELECT note FROM names WHERE key = ?)", typed_keys(name)[:1]),
         ]
         if name[:4].isdigit():
             # A range instead of LIKE: it uses the index and knows no wildcards.
@@ -303,7 +303,8 @@ class IndexNames:
         name = name_key(path)
         others = {alias_key(alias) for alias in (*aliases, title)} - {name, ""}
         keys = [(name, _FILE), *((other, _ALIAS) for other in sorted(others))]
-        typed = {typed_key(each) for each in (path, title, *aliases)} - {name, *others, ""}
+        typed = {key for each in (path, title, *aliases) for key in typed_keys(each)}
+        typed -= {name, *others, ""}
         for key, alias in (*keys, *((key, _TYPED) for key in sorted(typed))):
             self._file.rows("INSERT INTO names VALUES(?, ?, ?)", (key, number, alias))
 

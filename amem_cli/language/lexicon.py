@@ -36,6 +36,7 @@ _PLAIN: dict[int, str | int | None] = {
     ord("ǣ"): "ae",
     ord("œ"): "oe",
 }
+_IN_TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 _NOT_PLAIN = re.compile(f"[{''.join(map(chr, _PLAIN))}]")
 # What a template of a date holds in braces.
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -187,6 +188,15 @@ def without_accents(folded: str) -> str:
     if folded.isascii():
         return folded
     return in_plain_letters(ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+
+
+def as_typed(folded: str) -> tuple[str, ...]:
+    """Folded text as people type it whose keyboard lacks its letters: without accents, and with two
+    letters for an umlaut or a ring, `groesse` for `größe`; alike, once."""
+    if folded.isascii():
+        return (folded,)
+    forms = (folded, folded.translate(_IN_TWO_LETTERS))
+    return tuple(dict.fromkeys(map(without_accents, forms)))
 
 
 def is_expression(phrase: str) -> bool:

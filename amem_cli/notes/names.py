@@ -78,13 +78,14 @@ def alias_key(text: str) -> str:
     return "" if "/" in text else name_key(text.strip())
 
 
-def typed_key(text: str) -> str:
-    """The `name_key` of a path or name for somebody who types it without its accents."""
+def typed_keys(text: str) -> tuple[str, ...]:
+    """The `name_key` of a path or name for somebody who types it without its accents, the one with
+    bare letters first; see `as_typed`."""
     if text.isascii():
-        return name_key(text)
-    from amem_cli.language.lexicon import fold, without_accents
+        return (name_key(text),)
+    from amem_cli.language.lexicon import as_typed, fold
 
-    return without_accents(fold(_without_ending(text.rpartition("/")[2]).strip()))
+    return as_typed(fold(_without_ending(text.rpartition("/")[2]).strip()))
 
 
 def is_linkable(path: str) -> bool:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from amem_cli.index.records import NoteSummary
-from amem_cli.language.lexicon import fold, without_accents
+from amem_cli.language.lexicon import as_typed, fold
 from amem_cli.notes.names import NameTable, is_linkable, shortest_target
 from amem_cli.search.search import current_first
 
@@ -41,7 +41,7 @@ class NoteName:
 @dataclass(frozen=True, slots=True)
 class _Entry:
     note: NoteName
-    folded: str
+    spellings: tuple[str, ...]
     modified: str
 
 
@@ -62,12 +62,12 @@ class NameList:
             target = shortest_target(note.path, table)
             later = newer[note.path][0].title if newer.get(note.path) else ""
             title = NoteName(note.path, note.title, target, "title", later)
-            entry = _Entry(title, _typed(note.title), note.modified)
+            entry = _Entry(title, as_typed(fold(note.title)), note.modified)
             self._titles[note.path] = entry
             self._entries.append(entry)
             for alias in note.aliases:
                 named = NoteName(note.path, alias, target, "alias", later)
-                self._entries.append(_Entry(named, _typed(alias), note.modified))
+                self._entries.append(_Entry(named, as_typed(fold(alias)), note.modified))
         titles = self._titles.values()
         self._latest = heapq.nlargest(_LATEST, titles, key=lambda each: each.modified)
 
@@ -83,11 +83,14 @@ class NameList:
             near: how near the notes' meaning is to the paragraph around, -1..1, by path.
             besides: the path of a note that is not meant.
         """
-        query = _typed(typed.strip())
+        query = _typed(typed)
         words = query.split()
         nearest = max(near.values(), default=0.0) or 1.0
         if query:
-            matches = ((entry, _match(query, words, entry.folded)) for entry in self._entries)
+            matches = (
+                (entry, max(_match(query, words, each) for each in entry.spellings))
+                for entry in self._entries
+            )
             fitting = [(entry, match) for entry, match in matches if match]
         else:
             close = (self._titles[path] for path in near if path in self._titles)
@@ -138,8 +141,8 @@ def _match(query: str, words: list[str], name: str) -> float:
 
 
 def _typed(text: str) -> str:
-    """A name or tag as it is compared with what somebody types."""
-    return without_accents(fold(text))
+    """What somebody types of a name or tag, as it is compared with `as_typed`."""
+    return as_typed(fold(text.strip()))[0]
 
 
 def matching_tags(tags: Mapping[str, int], typed: str, limit: int) -> list[tuple[str, int]]:
@@ -150,11 +153,11 @@ def matching_tags(tags: Mapping[str, int], typed: str, limit: int) -> list[tuple
     query = _typed(typed)
     found = []
     for tag, count in tags.items():
-        folded = _typed(tag)
-        if folded == query and fold(tag) == fold(typed):
+        spellings = as_typed(fold(tag))
+        if fold(tag) == fold(typed):
             continue
-        if folded.startswith(query):
+        if any(each.startswith(query) for each in spellings):
             found.append((0, -count, tag))
-        elif f"/{query}" in folded or f"-{query}" in folded:
+        elif any(f"/{query}" in each or f"-{query}" in each for each in spellings):
             found.append((1, -count, tag))
     return [(tag, -count) for _, count, tag in sorted(found)[:limit]]

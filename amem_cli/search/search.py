@@ -36,7 +36,8 @@ class Filters:
     """Which notes a search or a list may return.
 
     Attributes:
-        tags: all of these, nested ones included (`inbox` finds `inbox/to-read`).
+        tags: all of these, nested ones included (`inbox` finds `inbox/to-read`), also of what is
+            written with accents (`lodka` finds `łódka`).
         since, until: bounds of the day a note was created; inclusive.
         path: a folder, a note, or a pattern of paths with `*`, `?` or `[…]`; `*` also matches
             several folders.
@@ -70,8 +71,13 @@ class Filters:
             return False
         if self.until and day_of(note) > self.until.date().isoformat():
             return False
-        own = [f"{tag.casefold()}/" for tag in note.tags]
-        wanted = [f"{tag.removeprefix('#').strip('/').casefold()}/" for tag in self.tags]
+        return not self.tags or self._has_tags(note.tags)
+
+    def _has_tags(self, tags: Sequence[str]) -> bool:
+        from amem_cli.language.lexicon import as_typed, fold
+
+        own = [f"{each}/" for tag in map(fold, tags) for each in (tag, *as_typed(tag))]
+        wanted = [f"{fold(tag.removeprefix('#').strip('/'))}/" for tag in self.tags]
         return all(any(tag.startswith(parent) for tag in own) for parent in wanted)
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from amem_cli.language.lexicon import fold, without_accents
+from amem_cli.language.lexicon import as_typed, fold
 from amem_cli.language.safe_text import on_one_line
 
 if TYPE_CHECKING:
@@ -37,13 +37,10 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
     from prompt_toolkit.output import ColorDepth, create_output
     from prompt_toolkit.validation import Validator
 
-    known = {
-        note.path: _typed(" ".join((note.title, note.path, note.made, *note.tags, *note.aliases)))
-        for note in notes
-    }
+    known = {note.path: " ".join(as_typed(fold(_shown_of(note)))) for note in notes}
 
     def matching(text: str) -> list[NoteSummary]:
-        words = _typed(text).split()
+        words = as_typed(fold(text))[0].split()
         found = [note for note in notes if all(word in known[note.path] for word in words)]
         return sorted(found, key=lambda note: note.path != text)
 
@@ -77,6 +74,6 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
     return matching(text)[0]
 
 
-def _typed(text: str) -> str:
-    """A note's names or what somebody types, as they are compared."""
-    return without_accents(fold(text))
+def _shown_of(note: NoteSummary) -> str:
+    """What a note may be found by."""
+    return " ".join((note.title, note.path, note.made, *note.tags, *note.aliases))

@@ -41,6 +41,16 @@ def listed(amem: Program, *options: str) -> list[str]:
     return [row["title"] for row in answer.json]
 
 
+def test_a_tag_may_be_typed_without_its_accents(vault: Program) -> None:
+    root = vault.folder / "v"
+    write_note(root, "boat.md", "---\ntags: [łódka/Größe]\n---\nA boat.\n")
+    write_note(root, "plain.md", "A boat. #lodka\n")
+    assert listed(vault, "--tag", "Lodka", "--sort", "title") == ["boat", "plain"]
+    assert listed(vault, "--tag", "łódka") == ["boat"]
+    assert listed(vault, "--tag", "lodka/groesse") == ["boat"]
+    assert listed(vault, "--tag", "lod") == []
+
+
 def test_never_read_are_notes_that_amem_never_showed(vault: Program) -> None:
     assert vault("show", "Old").code == 0
     assert vault("search", "newer", "--mode", "keyword", "-k", "1").code == 0

@@ -43,6 +43,9 @@ def test_a_note_that_was_replaced_stands_below_the_newer_one(tmp_path: Path) -> 
         ("notes/lodz", "notes/Łódź.md"),
         ("the aenima", "third.md"),
         ("dessert prefere", "Crème brûlée.md"),
+        ("groessenwahn", "Größenwahn.md"),
+        ("grossenwahn", "Größenwahn.md"),
+        ("aarhus", "Århus.md"),
         ("garden", "Gar\u00adden.md"),
         ("naïve", "naive.md"),
     ],
@@ -52,6 +55,8 @@ def test_a_name_may_be_typed_without_its_accents(tmp_path: Path, typed: str, pat
     write_note(tmp_path, "notes/Łódź.md", "A town.\n")
     write_note(tmp_path, "third.md", "---\ntitle: The Ænima\n---\nA record.\n")
     write_note(tmp_path, "Gar\u00adden.md", "Roses.\n")
+    write_note(tmp_path, "Größenwahn.md", "Too big.\n")
+    write_note(tmp_path, "Århus.md", "A town.\n")
     write_note(tmp_path, "naive.md", "[[creme brulee]]\n")
     ports = open_vault(tmp_path)
     synchronise(ports)
