@@ -64,7 +64,10 @@ _STEM_MARK = "ß"
 _LANGUAGE_MARK = 2 * _STEM_MARK
 _RUN = re.compile(f"{UNSPACED_RUN.pattern}|{RUN_OF_LETTERS.pattern}")
 # A version, a time or a measure, which letters may be joined to; also `20240315T1430`.
-_NUMBER = re.compile(r"(?<!\d)\d+(?:[.,:_-]\d+)+|\d{8}(?=t\d{4})|(?<=\d{8}t)\d{4,6}")
+# Behind one or two letters a single number is no word of its own: `v10`, `mp3`, `3f2a`.
+_NUMBER = re.compile(
+    r"(?<!\d)\d+(?:[.,:_-]\d+)+|\d{8}(?=t\d{4})|(?<=\d{8}t)\d{4,6}|(?<=[^\W\d_]{3})\d+"
+)
 # Without width, this parts a Persian word as others part it by a blank.
 _NON_JOINER = "\u200c"
 _PARTED_WORD = re.compile(rf"(?<!\w)\w+(?:{_NON_JOINER}\w+)+")

@@ -39,13 +39,17 @@ def test_links_are_completed_by_title_and_alias_from_text_that_is_not_saved(
 
 
 def test_names_and_tags_are_completed_without_their_accents(amem: Program, vault: Path) -> None:
-    names = ("Crème brûlée", "Naïve Bayes", "Žižek on ideology", "Łódź", "Gar\u00adden", "Ænima")
-    names += ("Größenwahn", "Blücher")
+    names = (
+        *("Crème brûlée", "Naïve Bayes", "Žižek on ideology", "Łódź", "Gar\u00adden", "Ænima"),
+        *("Größenwahn", "Blücher"),
+    )
     for name in names:
         write_note(vault, f"{name}.md", "---\ntags: [école]\n---\nText.\n")
     write_note(vault, "new.md", "Nothing yet.\n")
-    typed = ("[[creme", "[[naive b", "[[zizek", "[[lodz", "[[garden", "[[aenima")
-    typed += ("[[groessen", "[[bluech")
+    typed = (
+        *("[[creme", "[[naive b", "[[zizek", "[[lodz", "[[garden", "[[aenima"),
+        *("[[groessen", "[[bluech"),
+    )
     with editing(amem, vault) as editor:
         editor.open("new.md", "\n".join((*typed, "#eco")))
         editor.until(lambda: len(editor.complete("new.md", "[[naive b")) == 1)

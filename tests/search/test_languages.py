@@ -262,6 +262,8 @@ WRITTEN_OTHERWISE = {
     "hash": "commit 3f2a9bc1d4e5 fixes issue GH-1234",
     "version": "We run v2.14.3 of the parser in production.",
     "runtime": "Built with python3.11 and 10.5mm of margin.",
+    "virus": "COVID19 cases rose; set LANG to utf8 on an iPhone15Pro.",
+    "disease": "Against COVID-19 and in UTF-8, for the iPhone 15 Pro.",
     "time": "Meeting at 2024-03-15T14:30:00Z with the builders.",
     "stamp": "backup_20230705T081500Z.tar is complete.",
     "polish": "A trip to Łódź and Wrocław in May.",
@@ -340,6 +342,14 @@ def test_what_is_seen_alike_and_typed_on_any_keyboard_is_found(
     assert hit.close and (hit is hits[0] or mode == "hybrid")
     shown = " ".join(hit.snippet[start:end] for start, end in hit.marks)
     assert marked is None or marked in shown
+
+
+@pytest.mark.parametrize(
+    "query", ["COVID-19", "COVID19", "UTF-8", "utf8", "iphone 15", "iPhone15Pro"]
+)
+def test_a_number_may_be_joined_to_a_word_or_not(otherwise: MemoryIndex, query: str) -> None:
+    hits = search(otherwise, query, encoder=FakeEncoder(), mode="keyword", neighbors=False)
+    assert {hit.note.path for hit in hits[:2] if hit.close} == {"virus.md", "disease.md"}
 
 
 @pytest.mark.parametrize("query", ["1000", "9f2a9bc", "2.15", "2025-03-15", "9:30"])
