@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from amem_cli.errors import NotFoundError, Problem
 from amem_cli.index.sync import synchronise
 from amem_cli.search.read import note_named
 from tests.conftest import Program
-from tests.faults.injection import TOP, environment
 from tests.vaults import open_vault, write_note
 
 TITLES = (
@@ -179,37 +177,6 @@ def test_the_same_id_twice_is_two_notes(tmp_path: Path) -> None:
     new = add(ports, NewNote("third"))
     summary = ports.index.notes.summary(new)
     assert summary is not None and summary.id != "20260101120000"
-
-
-def test_processes_that_add_at_once_share_no_file_and_no_id(tmp_path: Path) -> None:
-    root = tmp_path / "vault"
-    open_vault(root).index.close()
-    command = [sys.executable, "-m", "tests.faults.driver", str(root), "add many", "50"]
-    writers = [
-        subprocess.Popen(command, cwd=TOP, env=environment(), stderr=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    for writer in writers:
-        _, told = writer.communicate(timeout=120)
-        assert writer.returncode == 0, told
-    notes = list((root / "notes").iterdir())
-    assert len(notes) == 200
-    ids = {note.read_text().splitlines()[1] for note in notes}
-    assert len(ids) == 200
-    assert len({note.read_text().splitlines()[-1] for note in notes}) == 200
-    ports = open_vault(root)
-    assert synchronise(ports).changed == ()
-    assert ports.index.notes.count() == 200
-
-
-def test_two_commands_at_once_both_add(amem: Program) -> None:
-    amem("init", "v")
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
-    command = [sys.executable, "-m", "amem_cli", "add", "text", "--title", "T", "--no-wait"]
-    variables = {**os.environ, **amem.environment}
-    running = [subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL) for _ in "ab"]
-    assert [process.wait(60) for process in running] == [0, 0]
-    assert all((amem.folder / "v/notes" / name).exists() for name in ("T.md", "T 2.md"))
 
 
 def test_problems_of_names_are_valid_text(tmp_path: Path) -> None:

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from amem_cli.errors import Problem
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
-from amem_cli.index.text import search_terms
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.notes.note import Note
 
@@ -71,25 +68,6 @@ def test_notes_are_read_a_page_at_a_time(index: MemoryIndex) -> None:
         "EXPLAIN QUERY PLAN SELECT path FROM notes WHERE path > ? ORDER BY path LIMIT ?", ("a", 1)
     )
     assert not any("SCAN" in str(row) or "TEMP" in str(row) for row in plan)
-
-
-@given(st.text(max_size=60))
-def test_any_query_is_safe(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
-    folder = tmp_path_factory.getbasetemp() / "any"
-    index = MemoryIndex(folder / "index.db")
-    try:
-        index.text.keyword_scores(search_terms(query), 10)
-        index.text.keyword_scores([query], 10)
-        index.notes.find(query)
-    finally:
-        index.close()
-
-
-def test_words_are_found_in_every_script(index: MemoryIndex) -> None:
-    index.files.store(a_record("zh.md", "知识管理的方法"))
-    index.files.store(a_record("de.md", "Die Prüfungen waren schwierig"))
-    for query, path in (("知识", "zh.md"), ("管理", "zh.md"), ("prufungen", "de.md")):
-        assert list(index.text.keyword_scores(search_terms(query), 5)) == [path]
 
 
 def test_changed_text_leaves_no_trace_of_the_old(index: MemoryIndex) -> None:

@@ -207,13 +207,6 @@ def test_hybrid_search_too_takes_a_phrase_for_its_words_where_it_is_nowhere(
     assert best('"herring walruses"') == "en.md"
 
 
-def test_a_long_text_as_question_and_odd_ones_just_work(tmp_path: Path) -> None:
-    ports = a_vault(tmp_path, fillers())
-    for query in ("harbour " * 3000, " ".join(FILLER * 20), "c++ OR (", '"', "知识管理" * 50):
-        search(ports.index, query, encoder=FakeEncoder())
-        search(ports.index, query, encoder=None, mode="keyword")
-
-
 @pytest.mark.parametrize(
     "date",
     [
