@@ -184,7 +184,8 @@ def test_markdown_is_read(text: str) -> None:
         assert text[link.start] == ("!" if link.embed else "[")
         written = text[link.start : link.end]
         assert link.display in written or "\\|" in written
-        assert written.endswith("]]" if link.style == "wikilink" else ")")
+        is_definition = link.style == "markdown" and "]:" in written
+        assert is_definition or written.endswith("]]" if link.style == "wikilink" else ")")
         if link.style == "wikilink":
             assert link.target in written
             assert "\n" not in link.target + link.fragment and "[[" not in link.target
@@ -234,7 +235,7 @@ def test_tags_are_normalised(text: str) -> None:
         assert (
             tag_key(tag) == tag_key(f"#{tag.upper()}") or tag.upper().casefold() != tag.casefold()
         )
-        assert merge_tags([tag], [text]) == [tag]
+        assert merge_tags([tag], [tag]) == [tag]
         assert find_hashtags(f"a #{tag} b") == [tag]
     leading = leading_tag(text)
     assert leading is None or is_valid_tag(visible_tag(leading))
