@@ -39,6 +39,8 @@ AskJudge = Callable[[Sequence[LinkCandidate]], Sequence[Mapping[str, float]]]
 
 _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
+# Endings and particles of Japanese.
+_HIRAGANA_ALONE = re.compile("[ぁ-ゟー]{1,4}")
 
 
 def phrases_in(language: str) -> Mapping[str, str]:
@@ -93,7 +95,7 @@ def _telling_terms(shared: Sequence[SharedTerm], own: str, other: str) -> list[s
         return _whole_names([term.written for term in telling], own, other)
     spaced = [term.written for term in telling if term.word not in pairs]
     pieces = sorted(_shared_pieces(pairs, own[:_TEXT_IN_REASON]), key=lambda piece: -len(piece))
-    common = [piece for piece in pieces if piece in other]
+    common = [piece for piece in pieces if piece in other and not _HIRAGANA_ALONE.fullmatch(piece)]
     return (spaced + common)[:_TERMS_IN_REASON]
 
 

@@ -86,6 +86,14 @@ def test_the_reason_is_in_the_language_of_the_note() -> None:
     assert link.reason.startswith("In beiden geht es um")
 
 
+def test_a_reason_in_japanese_names_no_particles() -> None:
+    note = Note("n.md", None, "縮み", "錆漆を今日だけ塗った。砥の粉を混ぜてから。")
+    other = LinkCandidate("o.md", "錆漆", "砥の粉を混ぜてから、錆漆は先生だけ。", 0.9, 0, 0)
+    [link] = links_of(note, other, *UNRELATED)
+    assert "砥の粉を混ぜてから" in link.reason
+    assert "だけ" not in link.reason
+
+
 def test_similar_vectors_alone_make_no_link() -> None:
     lookalike = dataclasses.replace(UNRELATED[0], similarity=0.9, rank=0, reverse_rank=0)
     assert links_of(NOTE, lookalike, *UNRELATED[1:]) == []
