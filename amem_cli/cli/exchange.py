@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from amem_cli.exchange.export_notes import Selection
     from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.memory.outcome import Outcome
+    from amem_cli.workspace.workspace import Workspace
 
 
 def import_(
@@ -202,7 +203,13 @@ def _problem_line(problem: Problem) -> str:
 
 def export(
     context: typer.Context,
-    output: Annotated[Path | None, Option(help="Write to this file.")] = None,
+    output: Annotated[
+        Path | None,
+        Option(help="Write to this file, or, for markdown, this folder."),
+    ] = None,
+    form: Annotated[
+        Literal["jsonl", "markdown"], Option("--format", help="Format of the export.")
+    ] = "jsonl",
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -210,40 +217,80 @@ def export(
     path: PathOption = "",
     private: PrivateOption = None,
 ) -> None:
-    """Export notes as JSON Lines, which `amem import` reads again.
+    """Export notes as JSON Lines or as plain markdown with ordinary links.
 
-    With --json they are one list.
+    `amem import` reads the JSON Lines again; with --json they are one list. A folder has to be new,
+    or empty but for hidden files.
 
     Examples:
 
         amem export --output memories.jsonl
-        amem export --tag public --no-private
+        amem export --format markdown --output ~/site --tag public
     """
     from amem_cli.exchange.export_notes import Selection
 
     selected = filters(tag, since, until, path, created)
     session = session_of(context)
+    if private is None:
+        # Plain markdown is often shared; JSON Lines are for reading back.
+        private = form == "jsonl"
     with session.workspace() as workspace:
-        taken = Selection(workspace.ports, selected, private=private is not False)
-        is_note = output is not None and output.suffix.lower() == ".md"
-        # amem would index the file, and the next export would contain this one.
-        if output and is_note and output.resolve().is_relative_to(workspace.root):
-            raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
-        report_left_out(session, taken.left_out)
-        if output is not None:
-            lines = (f"{json.dumps(each, ensure_ascii=False)}\n" for each in taken.records())
-            write_export(output, lines)
-            session.output.notice(f"wrote {output}")
-            if session.output.as_json:
-                document = {"output": str(output), "notes": len(taken.notes)}
-                session.output.json_line(document, indent=2)
-        elif session.output.as_json:
-            session.output.json_line(list(taken.records()), indent=2)
+        taken = Selection(workspace.ports, selected, private=private)
+        if form == "markdown":
+            _export_markdown(session, workspace, output, taken)
         else:
-            for record in taken.records():
-                session.output.json_line(record)
-        # Notes are read while they are written, so their problems are only known now.
-        _report_references(session, taken)
+            _export_lines(session, workspace, output, taken)
+
+
+def _export_lines(
+    session: Session, workspace: Workspace, output: Path | None, taken: Selection
+) -> None:
+    from amem_cli.exchange.export_notes import export_records
+
+    is_note = output is not None and output.suffix.lower() == ".md"
+    # amem would index the file, and the next export would contain this one.
+    if output and is_note and output.resolve().is_relative_to(workspace.root):
+        raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
+    records = export_records(workspace.ports, taken)
+    report_left_out(session, taken.left_out)
+    if output is not None:
+        write_export(output, (f"{json.dumps(each, ensure_ascii=False)}\n" for each in records))
+        session.output.notice(f"wrote {output}")
+        if session.output.as_json:
+            document = {"output": str(output), "notes": len(taken.notes)}
+            session.output.json_line(document, indent=2)
+    elif session.output.as_json:
+        session.output.json_line(list(records), indent=2)
+    else:
+        for record in records:
+            session.output.json_line(record)
+    # Notes are read while they are written, so their problems are only known now.
+    _report_references(session, taken)
+
+
+def _export_markdown(
+    session: Session, workspace: Workspace, output: Path | None, taken: Selection
+) -> None:
+    from amem_cli.exchange.export_notes import MarkdownExport, new_folder
+
+    if output is None:
+        raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
+    export = MarkdownExport(workspace.ports, taken, new_folder(output, vault=workspace.root))
+    with session.output.progress("exporting") as progress:
+        export.run(progress)
+    report_left_out(session, taken.left_out)
+    document = {
+        "output": str(output),
+        "written": export.written,
+        "files": export.files,
+        "broken_links": export.broken,
+        "cut_links": taken.cut_links,
+        "names_private": [
+            {"path": path, "names": sorted(names)} for path, names in sorted(taken.named.items())
+        ],
+    }
+    _report_references(session, taken)
+    session.output.result(document, f"{len(export.written)} written in {output}")
 
 
 def _report_references(session: Session, taken: Selection) -> None:

@@ -141,7 +141,7 @@ Look after the vault
   index    vault    Bring the index up to date with the folder.
   obsidian graph    Show in Obsidian what amem knows: views of notes, marks and colours.
   doctor   vault    Check vault, index, models, links, ids and git, and say what to do.
-  export   exchange Export notes as JSON Lines, which `amem import` reads again.
+  export   exchange Export notes as JSON Lines or as plain markdown with ordinary links.
 Set up
   model    model    Manage the language model and the encoder of a vault.
   compare  evolve   Compare two models on your own notes; nothing is written.

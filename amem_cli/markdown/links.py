@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from amem_cli.markdown.regions import (
     Cut,
@@ -385,6 +385,10 @@ def _is_escaped(text: str, position: int) -> bool:
 # Given a link and its text: what replaces it, or None.
 Rewrite = Callable[[WikiLink, str], "str | None"]
 
+_BRACKETS = re.compile(r"[\[\]\\]")
+_BLANKS = re.compile(r"\s")
+_SAFE_IN_DESTINATION = "/._-~!$&'*+,;=:@"
+
 
 def retarget_links(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
     """The text with links led elsewhere; what a reader sees of them stays as it was.
@@ -416,6 +420,24 @@ def rewrite_links(text: str, rewrite: Rewrite) -> str:
             pieces += (text[position : link.start], new)
             position = link.end
     return "".join([*pieces, text[position:]])
+
+
+def markdown_link(shown: str, path: str, fragment: str = "", *, picture: bool = False) -> str:
+    """A link as any markdown program reads it; blanks and what ends a link are escaped."""
+    text = _BRACKETS.sub(r"\\\g<0>", shown)
+    anchor = f"#{quote(fragment, safe=_SAFE_IN_DESTINATION)}" if fragment else ""
+    return f"{'!' if picture else ''}[{text}]({encoded_path(path)}{anchor})"
+
+
+def encoded_path(path: str) -> str:
+    """A path as the destination of a markdown link."""
+    return quote(path, safe=_SAFE_IN_DESTINATION)
+
+
+def heading_anchor(heading: str) -> str:
+    """The anchor that most programs give a heading: small letters, blanks as hyphens."""
+    last = heading.rpartition("#")[2].strip().lower()
+    return _BLANKS.sub("-", "".join(each for each in last if each.isalnum() or each in " -_"))
 
 
 def _as_wikilink(link: WikiLink, source: str, target: str) -> str:

@@ -35,6 +35,35 @@ def with_private(amem: Program, vault: Path) -> Path:
     return vault
 
 
+def test_links_of_properties_to_private_notes_do_not_go_out(
+    amem: Program, with_private: Path
+) -> None:
+    done = amem("export", "--format", "markdown", "--output", "plain", "--json")
+    assert done.code == 0, done.err
+    plain = amem.folder / "plain"
+    assert (plain / "A.md").read_text().startswith('---\n# mine\nlinks:\n  - "[C](C.md)"\n')
+    everything = "".join(path.read_text() for path in plain.rglob("*.md"))
+    assert "Diary|d" not in everything
+    assert "Unheard of" not in everything
+    assert "Secret plan" not in (plain / "C.md").read_text()
+    assert done.json["cut_links"] == 2
+    assert "2 entries of `links`" in done.err
+    whole = amem("export", "--format", "markdown", "--output", "whole", "--private", "--json")
+    assert whole.json["cut_links"] == 0
+    assert "[d](Diary.md)" in (amem.folder / "whole/A.md").read_text()
+
+
+def test_a_text_that_names_a_private_note_is_told_and_not_rewritten(
+    amem: Program, with_private: Path
+) -> None:
+    done = amem("export", "--format", "markdown", "--output", "plain", "--json")
+    text = (amem.folder / "plain" / "B.md").read_text()
+    assert text.endswith("---\nSee Secret plan, it.\n")
+    named = [{"path": "B.md", "names": ["Diary.md", "Secret plan.md"]}]
+    assert done.json["names_private"] == named
+    assert "the text of 1 note still names 2 private notes" in done.err
+
+
 def test_lines_without_private_notes_hold_no_link_to_them(
     amem: Program, with_private: Path
 ) -> None:

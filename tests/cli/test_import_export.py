@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.exchange.export_notes import Selection
+from amem_cli.exchange.export_notes import Selection, export_records
 from amem_cli.exchange.import_notes import import_notes
 from amem_cli.exchange.source_records import json_lines
 from amem_cli.index.memory_index import VaultPorts
@@ -78,6 +78,10 @@ def test_texts_that_are_here_already_are_told_and_may_be_left_out(
         (["import", str(DATA), "--from", "nonsense"], 2),
         (["import", str(DATA / "zk"), "--into", "../out"], 2),
         (["import", "v/notes"], 2),
+        (["export", "--format", "nonsense"], 2),
+        (["export", "--format", "markdown"], 2),
+        (["export", "--format", "markdown", "--output", "v/plain"], 2),
+        (["export", "--format", "markdown", "--output", "."], 2),
     ],
 )
 def test_a_wrong_call_is_one_line_with_a_hint(
@@ -89,6 +93,58 @@ def test_a_wrong_call_is_one_line_with_a_hint(
     assert answer.err.startswith("error: ")
     assert "Traceback" not in answer.err
     assert tree_hashes(vault) == before
+
+
+def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault: Path) -> None:
+    write_note(
+        vault, "notes/A b.md", "See [[C|the c]], [[C#One two]] and [[No]].\n\n![[p.png|90]]\n"
+    )
+    write_note(vault, "C.md", "---\nrating: 4.50\n---\n## One two\n[a](notes/A%20b.md) `[[C]]`\n")
+    write_note(vault, "Secret.md", "---\nprivate: true\n---\nHidden.\n")
+    write_note(vault, "D.md", "To [[Secret|it]] and [that](Secret.md#x).")
+    write_note(vault, "notes/E.md", "---\nup: '[[C]]' # mine\nseen: ['[[A b]]', plain]\n---\nE.\n")
+    (vault / "pictures").mkdir()
+    (vault / "pictures/p.png").write_bytes(b"picture")
+    assert amem("link", "D", "C", "--relation", "supports", "--reason", "It says so.").code == 0
+    done = amem("export", "--format", "markdown", "--output", "plain", "--json")
+    assert done.code == 0, done.err
+    assert "left out 1 private note" in done.err
+    plain = amem.folder / "plain"
+    assert (plain / "notes/A b.md").read_text() == (
+        "See [the c](../C.md), [C > One two](../C.md#one-two) and [[No]].\n\n"
+        "![p.png](../pictures/p.png)\n"
+    )
+    assert (plain / "pictures/p.png").read_bytes() == b"picture"
+    assert (plain / "C.md").read_text() == (vault / "C.md").read_text()
+    assert (
+        (plain / "D.md")
+        .read_text()
+        .endswith("To it and that.\n\n## Related notes\n\n- [C](C.md) – supports: It says so.\n")
+    )
+    assert 'links:\n  - "[C](C.md)"\n---' in (plain / "D.md").read_text()
+    head = (plain / "notes/E.md").read_text()
+    assert "[C](../C.md)" in head and "[A b](A%20b.md)" in head and "[[" not in head
+    assert not (plain / "Secret.md").exists()
+    assert done.json["broken_links"] == 1
+
+
+def test_plain_markdown_names_files_as_they_are_on_the_disk(amem: Program, vault: Path) -> None:
+    (vault / "att").mkdir()
+    (vault / "att/Bild a\u0308.png").write_bytes(b"x")
+    write_note(vault, "Cafe\u0301.md", "A house.\n")
+    write_note(
+        vault,
+        "deep/hub.md",
+        "![](../att/Bild%20%C3%A4.png) [c](../Caf%C3%A9.md#Part) [d](../Cafe\u0301.md)"
+        " [[#^x]] [[#^x|that]] ^x\n",
+    )
+    assert amem("export", "--format", "markdown", "--output", "plain").code == 0
+    plain = amem.folder / "plain"
+    assert (plain / "att/Bild a\u0308.png").is_file()
+    assert (plain / "deep/hub.md").read_text(encoding="utf-8") == (
+        "![](../att/Bild%20a%CC%88.png) [c](../Cafe%CC%81.md#Part) [d](../Cafe\u0301.md)"
+        " ^x that ^x\n"
+    )
 
 
 def test_lines_are_not_written_over_a_note(amem: Program, vault: Path) -> None:
@@ -109,6 +165,18 @@ def test_an_export_can_be_narrowed(amem: Program, vault: Path) -> None:
     assert paths() == ["a/One.md", "b/Two.md"]
     assert paths("--no-private") == paths("--tag", "x") == paths("--path", "a") == ["a/One.md"]
     assert paths("--since", "2025-06-01") == ["b/Two.md"]
+
+
+def test_plain_markdown_goes_into_an_empty_folder_only(amem: Program, vault: Path) -> None:
+    write_note(vault, "a/One.md", "One.\n")
+    plain = amem.folder / "plain"
+    (plain / ".git").mkdir(parents=True)
+    call = ("export", "--format", "markdown", "--output", "plain", "--json")
+    assert amem(*call).json["written"] == ["a/One.md"]
+    before = tree_hashes(plain)
+    again = amem(*call)
+    assert (again.code, "is not empty" in again.err) == (2, True)
+    assert tree_hashes(plain) == before
 
 
 _words = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=30)
@@ -170,5 +238,5 @@ def test_what_goes_out_and_in_again_goes_out_the_same(notes: list[dict[str, obje
 
 
 def _lines(ports: VaultPorts) -> list[str]:
-    records = Selection(ports, Filters(), private=True).records()
+    records = export_records(ports, Selection(ports, Filters(), private=True))
     return [json.dumps(record, ensure_ascii=False) for record in records]

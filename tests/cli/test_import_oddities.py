@@ -87,6 +87,14 @@ def test_lines_that_go_to_a_file_are_told_as_json(amem: Program, vault: Path) ->
     assert done.json == {"output": "x.jsonl", "notes": 1}
 
 
+def test_plain_markdown_keeps_the_line_ends_of_a_note(amem: Program, vault: Path) -> None:
+    write_note(vault, "B.md", "To see.\n")
+    (vault / "A.md").write_bytes(b'---\r\nlinks:\r\n  - "[[B]]"\r\n---\r\nOf A.\r\n')
+    assert amem("export", "--format", "markdown", "--output", "plain").code == 0
+    written = (amem.folder / "plain/A.md").read_bytes()
+    assert written.endswith(b"Of A.\r\n\r\n## Related notes\r\n\r\n- [B](B.md)\r\n")
+
+
 def test_a_link_to_nothing_is_told_with_its_line(amem: Program, vault: Path) -> None:
     (amem.folder / "x.jsonl").write_text('{"content": "a"}\n{"content": "To [[Nowhere]]."}\n')
     done = amem("import", "x.jsonl", "--no-llm", "--json")
