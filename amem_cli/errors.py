@@ -112,3 +112,8 @@ class Problem:
     line: int
     message: str
     hint: str = ""
+
+
+def reason_of(error: Exception) -> str:
+    """Why something failed, in one line."""
+    return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"

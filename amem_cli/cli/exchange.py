@@ -128,14 +128,6 @@ def _import_document(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
             for note in report.there
         ],
         "changed": sum(note.decision == "changed" for note in report.there),
-        "duplicates": [
-            {
-                "source": note.shown,
-                "path": note.path if note.decision == "make" else None,
-                "same_text": note.same_text,
-            }
-            for note in report.duplicates
-        ],
         "refused": refused,
         "noted": noted,
         "unresolved": [{"source": place, "target": target} for place, target in report.unresolved],
@@ -158,11 +150,6 @@ def _import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Iter
     yield f"from {report.kind}"
     for lines in (
         *((created, there) if dry_run else (existing("changed"), existing("known"))),
-        [
-            f"! {note.shown}: the same text is in {note.same_text}"
-            for note in report.duplicates
-            if note.decision == "make"
-        ],
         [f"! {_problem_line(problem)}" for problem in report.refused],
         [f"! {_problem_line(problem)}" for problem in report.noted],
         [f"? {place}: no note is called “{target}”" for place, target in report.unresolved],
@@ -182,9 +169,6 @@ def _summary(report: ImportReport, would: str) -> str:
     changed = sum(note.decision == "changed" for note in report.there)
     if changed:
         parts[1] += f" ({changed} changed in the source since)"
-    twins = sum(note.decision == "make" for note in report.duplicates)
-    if twins:
-        parts[0] += f" ({twins} with the text of an existing note; `amem dedupe` shows them)"
     if report.refused:
         parts.append(f"{len(report.refused)} refused")
     if report.files:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from amem_cli.doctor import canvases, folders, git, models, notes, records, settings
+from amem_cli.doctor import folders, git, models, notes, records, settings
 from amem_cli.doctor.finding import Check, Finding, apply_fixes, examine
 from amem_cli.doctor.reading import IndexLook, ReadOnlyVault, VaultFiles, look_at_index
 from amem_cli.errors import Problem
@@ -64,7 +64,7 @@ class _Checkup:
             ("settings", lambda: self._usable.findings),
             ("permissions", lambda: folders.place_findings(self._root, self._notes_dir)),
             ("notes", lambda: self._notes.findings),
-            ("cards", lambda: canvases.card_findings(self._look.ports, self._files.holds)),
+            ("cards", lambda: notes.card_findings(self._look.ports, self._files.holds)),
             ("models", self._encoder),
             ("models", lambda: models.language_model_findings(self._usable, *self._place)),
             ("pending", lambda: records.pending_findings(self._look.ports.index)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from amem_cli.errors import AmemError, Problem
+from amem_cli.errors import AmemError, Problem, reason_of
 from amem_cli.index.records import Progress
 
 Fix = Callable[[], str]
@@ -57,7 +57,7 @@ def examine(
         except Exception as error:
             usual = "Fix the other findings first, then run `amem doctor` again."
             hint = error.hint if isinstance(error, AmemError) else usual
-            message = f"the check could not be made: {_reason(error)}"
+            message = f"the check could not be made: {reason_of(error)}"
             findings.append(Finding("", message, hint, check=name))
         if progress is not None:
             progress(done, len(checks))
@@ -90,8 +90,4 @@ def _fixed(finding: Finding, fix: Fix) -> Finding:
         return replace(finding, hint=fix(), fixed=True)
     except Exception as error:
         hint = error.hint if isinstance(error, AmemError) else ""
-        return replace(finding, hint=f"Not fixed: {_reason(error)}. {hint}".strip())
-
-
-def _reason(error: Exception) -> str:
-    return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"
+        return replace(finding, hint=f"Not fixed: {reason_of(error)}. {hint}".strip())

@@ -19,6 +19,7 @@ from amem_cli.notes.creation_date import date_in_header, date_in_text
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import file_name, name_key, title_of, with_suffix
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
+from amem_cli.system.names import folded
 
 MAX_TEXT_BYTES = 1024 * 1024
 ATTEMPTS = 20
@@ -81,8 +82,10 @@ def add(ports: VaultPorts, new: NewNote) -> str:
             Change(name, [] if name in LIST_FIELDS else "", value) for name, value in header.items()
         )
         taken: set[str] = set()
+        folder = new.folder.strip("/")
+        wanted = f"{folder}/{file_name(title)}" if folder else file_name(title)
         for _ in range(ATTEMPTS):
-            path = _free_path(ports, new.folder, title, taken)
+            path, _number = free_path(ports, wanted, taken)
             content = _with_header(ports, raw, header, title, path)
             sha = hashlib.sha256(content).hexdigest()
             event = new_event(
@@ -92,7 +95,7 @@ def add(ports: VaultPorts, new: NewNote) -> str:
                 ports.changes.apply([NoteWrite(path, None, content)], [event])
             except FileExistsError:
                 # Another program took the name in this instant, or it is a folder's.
-                taken.add(path)
+                taken.add(folded(path))
                 continue
             refresh(ports, [path])
             return path
@@ -134,17 +137,25 @@ def _fields(new: NewNote, given: Note) -> dict[str, str | list[str]]:
     return {name: values[name] for name in OWNED_FIELDS if values.get(name)}
 
 
-def _free_path(ports: VaultPorts, folder: str, title: str, taken: Collection[str]) -> str:
-    name = file_name(title)
-    prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
-    for number in range(1, 100_000):
-        candidate = name if number == 1 else with_suffix(name, number)
-        path = prefix + candidate
-        # A twin in another folder would make links by name ambiguous.
+def free_path(
+    ports: VaultPorts, wanted: str, taken: Collection[str] = (), first: int = 1
+) -> tuple[str, int]:
+    """A path for a new note, and the number in its name (1 for none).
+
+    A name of any note in the vault is not used again, whatever its folder: links to that note would
+    change their meaning.
+
+    Args:
+        taken: paths that are not free either, as `folded` gives them.
+        first: the number from which to look.
+    """
+    folder, slash, name = wanted.rpartition("/")
+    for number in range(first, 1_000_000):
+        path = f"{folder}{slash}{name if number == 1 else with_suffix(name, number)}"
         twins = ports.index.names.candidates(name_key(path))
-        if path not in taken and not twins and not ports.vault.exists(path):
-            return path
-    raise SettingsError(f"there are too many notes named {name!r}")
+        if folded(path) not in taken and not twins and not ports.vault.exists(path):
+            return path, number
+    raise UsageError(f"there are too many notes named {name!r}")
 
 
 def _with_header(

@@ -471,12 +471,14 @@ class _Drafts:
         self, draft: NoteDraft, event: Event, record: Event, history: Sequence[Event]
     ) -> None:
         ids = {each.id for each in self.chosen}
-        back = weights_before(event, [*history, *draft.events], ids, draft.note.links)
-        self._check("a link", draft.path, back.built_on, is_edited=back.is_edited)
-        if back.is_edited:
+        present = [*history, *draft.events]
+        pairs, later, is_edited = weights_before(event, present, ids, draft.note.links)
+        self._check("a link", draft.path, later, is_edited=is_edited)
+        if is_edited:
             self.kept.append(f"a link of {draft.path} stays as you edited it")
-        if back.then:
-            draft.record(replace(record, links=back.then, links_before=back.now))
+        if pairs:
+            now, then = zip(*pairs, strict=True)
+            draft.record(replace(record, links=then, links_before=now))
 
     def _fields(
         self,

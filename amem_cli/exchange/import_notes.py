@@ -261,12 +261,6 @@ class ImportReport:
         return [note for note in self.notes if note.decision in ("there", "changed", "known")]
 
     @property
-    def duplicates(self) -> list[PlannedNote]:
-        """Notes whose text another note has, whether they were made or not."""
-        known = (note for note in self.notes if note.decision in ("make", "known"))
-        return [note for note in known if note.same_text]
-
-    @property
     def paths(self) -> tuple[str, ...]:
         """Paths of the new notes."""
         return tuple(note.path for note in self.made)

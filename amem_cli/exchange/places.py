@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from posixpath import dirname, normpath, relpath, splitext
 
+from amem_cli.editing.add import free_path
 from amem_cli.errors import AmemError, Problem, UsageError
 from amem_cli.exchange.source import SourceFolder, sha_of
 from amem_cli.index.memory_index import VaultPorts
@@ -21,7 +22,6 @@ from amem_cli.notes.names import (
     name_key,
     resolve,
     shortest_target,
-    with_suffix,
 )
 from amem_cli.system.names import folded, is_for_windows
 from amem_cli.vault.folder import VaultFolder, odd_name
@@ -52,26 +52,17 @@ class FreePaths:
     def take(self, path: str, title: str, *, at_top: bool = False) -> str:
         """A free path for a note, numbered if necessary; without a path, named by its title.
 
-        A name of any note in the vault is not used again, whatever its folder: links to that note
-        would change their meaning.
-
         Args:
             at_top: the path begins at the top of the vault, not in the folder.
         """
         prefix = "" if at_top else self._prefix
         wanted = prefix + (self._safe_path(path) if path else file_name(title))
-        folder, slash, name = wanted.rpartition("/")
-        start = self._numbers.get(folded(wanted), 1)
         # Starting at the last number keeps thousands of equal titles from being quadratic.
-        for number in range(start, 1_000_000):
-            full = f"{folder}{slash}{name if number == 1 else with_suffix(name, number)}"
-            same_name = self._ports.index.names.candidates(name_key(full))
-            if folded(full) in self._taken or same_name or self._ports.vault.exists(full):
-                continue
-            self._taken.add(folded(full))
-            self._numbers[folded(wanted)] = number + 1
-            return full
-        raise UsageError(f"there are too many notes named {name!r}")
+        first = self._numbers.get(folded(wanted), 1)
+        free, number = free_path(self._ports, wanted, self._taken, first)
+        self._taken.add(folded(free))
+        self._numbers[folded(wanted)] = number + 1
+        return free
 
     def other(self, path: str, number: int) -> str:
         """A path for a file that is not a note; `number` beyond 1 gives it another name."""

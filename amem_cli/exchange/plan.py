@@ -45,7 +45,6 @@ class PlannedNote:
         reason: why it is not made.
         key: of its text, to compare; empty without any.
         few: its text has few words.
-        same_text: path of a note with the same text: in the vault, or an earlier one.
     """
 
     note: SourceNote
@@ -59,7 +58,6 @@ class PlannedNote:
     reason: str = ""
     key: str = ""
     few: bool = False
-    same_text: str = ""
 
     @property
     def shown(self) -> str:
@@ -193,7 +191,7 @@ class ImportPlan:
         at_top = note.exact and not self._has_own_folder
         # Two notes may want one path; the first in the source's order gets it.
         planned.path = self.free.take(note.path, planned.title, at_top=at_top)
-        if planned.key:
+        if planned.key and self._unless_known:
             self._known_texts.add(planned.key, planned.title, planned.path)
             self._id_at[planned.path] = planned.id
 
@@ -203,11 +201,13 @@ class ImportPlan:
 
     def _has_known_text(self, planned: PlannedNote) -> bool:
         """Whether it is left out because its text exists; then links to it lead to that note."""
-        planned.same_text = self._known_texts.path(planned.key, planned.title, few=planned.few)
-        if not planned.same_text or not self._unless_known:
+        if not self._unless_known:
             return False
-        planned.decide("known", f"its text is in {planned.same_text}")
-        planned.path = planned.same_text
+        same = self._known_texts.path(planned.key, planned.title, few=planned.few)
+        if not same:
+            return False
+        planned.decide("known", f"its text is in {same}")
+        planned.path = same
         existing = self._ports.index.notes.summary(planned.path)
         planned.id = (existing.id or "") if existing else self._id_at.get(planned.path, "")
         return True

@@ -251,44 +251,32 @@ def without(
     return [*kept, *gone]
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Records of links before and after an event that changed only their strength or relation.
-
-    Attributes:
-        now, then: current and former records of the links that can be restored.
-        built_on: a later event by the machine that changed one of the links again.
-        is_edited: a person changed or removed one of the links since.
-    """
-
-    now: tuple[LinkRecord, ...] = ()
-    then: tuple[LinkRecord, ...] = ()
-    built_on: Event | None = None
-    is_edited: bool = False
-
-
 def weights_before(
     event: Event, history: Sequence[Event], chosen: Collection[str], links: Collection[str]
-) -> Weights:
-    """What the journal said of links before an event that changed no byte.
+) -> tuple[list[tuple[LinkRecord, LinkRecord]], Event | None, bool]:
+    """What the journal said of links before an event that changed only strength or relation.
 
     Args:
         history: all events of the note, oldest first, with those that are being recorded.
         chosen: ids of the events that are undone together.
         links: texts of the links in the note.
+
+    Returns:
+        Current and former record of each link that can be restored; a later event by the machine
+        that changed one of the links again; whether a person changed or removed one since.
     """
     void = {*undone_events(history), *chosen}
     present = provenance(history).links
     before = {link.target: link for link in event.links_before}
-    found = Weights()
+    found: list[tuple[LinkRecord, LinkRecord]] = []
+    is_edited = False
     for after in event.links:
         link = present.get(after.target)
         former = before.get(after.target)
         # Without a text it stands in the note's own.
         is_there = link is not None and link.text in ("", *links)
         if former and link and is_there and _says_the_same(link, after):
-            then = replace(former, path=link.path, text=link.text)
-            found = replace(found, now=(*found.now, link), then=(*found.then, then))
+            found.append((link, replace(former, path=link.path, text=link.text)))
             continue
         later = [
             each
@@ -299,9 +287,9 @@ def weights_before(
             and any(one.target == after.target for one in (*each.links, *each.links_before))
         ]
         if later:
-            return replace(found, built_on=later[-1])
-        found = replace(found, is_edited=True)
-    return found
+            return found, later[-1], is_edited
+        is_edited = True
+    return found, None, is_edited
 
 
 def _says_the_same(one: LinkRecord, other: LinkRecord) -> bool:

@@ -9,12 +9,12 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.editing.renames import update_renamed_links
-from amem_cli.errors import AmemError, EncoderError, SettingsError
+from amem_cli.errors import AmemError, EncoderError, SettingsError, reason_of
 from amem_cli.index.events import PendingNote
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import SyncReport, embed_missing, synchronise
 from amem_cli.models.ports import Encoder
-from amem_cli.watch.worker import BackgroundWork, WatchEvent, WatchEventKind, reason_of
+from amem_cli.watch.worker import BackgroundWork, WatchEvent, WatchEventKind
 
 if TYPE_CHECKING:
     from amem_cli.watch.folder_watch import FolderWatch

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Literal
 
-from amem_cli.errors import AmemError
+from amem_cli.errors import AmemError, reason_of
 from amem_cli.index.events import PendingNote
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
 from amem_cli.system import processes
@@ -39,11 +39,6 @@ class WatchEvent:
     text: str
     detail: dict[str, Any]
     result: Any = None
-
-
-def reason_of(error: Exception) -> str:
-    """Why something failed, in one line."""
-    return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"
 
 
 def on_battery() -> bool:
