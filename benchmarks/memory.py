@@ -2,8 +2,8 @@
 
     python benchmarks/memory.py DATA_FOLDER
     python benchmarks/memory.py DATA_FOLDER --sets engineer --parts links,evolution --models none
-    python benchmarks/memory.py DATA_FOLDER --models none,perfect
-    python benchmarks/memory.py DATA_FOLDER --models FILE.gguf --output figures.json --resume
+    python benchmarks/memory.py DATA_FOLDER --models none,perfect --output figures.json --resume
+    python benchmarks/memory.py DATA_FOLDER --models judge,judge+FILE.gguf
     python benchmarks/memory.py DATA_FOLDER --models none,qwen3:4b \\
         --base-url http://127.0.0.1:11434/v1 --without linking,evolution
 
@@ -48,6 +48,12 @@ WITHOUT: dict[str, dict[str, Any]] = {
     "linking": {"evolution_max_links": 0},
     "evolution": {"evolution_mode": "off"},
 }
+# A model of a server that a user named is trusted.
+_TRUSTED = {
+    "llm_backend": "openai",
+    "llm_model": "scripted",
+    "llm_base_url": "http://127.0.0.1:1/v1",
+}
 BARE = Design("bare", {"llm_backend": "none"})
 
 
@@ -69,12 +75,9 @@ def _design(name: str, options: argparse.Namespace, vaults: list[GoldVault]) -> 
     if name == "bundled":
         return Design("bundled", {"llm_backend": "llama.cpp", "llm_model": ""})
     if name == "perfect":
-        # A model that a user named is trusted.
-        named = {"llm_backend": "llama.cpp", "llm_model": "perfect"}
-        return Design("perfect", named, PerfectModel(vaults) if vaults else None)
+        return Design("perfect", _TRUSTED, PerfectModel(vaults) if vaults else None)
     if name == "recorded":
-        named = {"llm_backend": "llama.cpp", "llm_model": "recorded"}
-        return Design("recorded", named, RecordedModel(options.recordings))
+        return Design("recorded", _TRUSTED, RecordedModel(options.recordings))
     if options.base_url:
         server = {
             "llm_backend": "openai",
@@ -82,7 +85,10 @@ def _design(name: str, options: argparse.Namespace, vaults: list[GoldVault]) -> 
             "llm_base_url": options.base_url,
         }
         return Design(name, server)
-    return Design(Path(name).stem, {"llm_backend": "llama.cpp", "llm_model": name})
+    file = name.removeprefix("judge+")
+    judge = "off" if file == name else "on"
+    own = {"llm_backend": "llama.cpp", "llm_model": file, "llm_judge": judge}
+    return Design(f"judge + {Path(file).stem}" if judge == "on" else Path(file).stem, own)
 
 
 class Benchmark:

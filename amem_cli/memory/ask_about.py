@@ -14,13 +14,14 @@ from amem_cli.errors import BudgetSpent, ModelClosed, ModelError
 from amem_cli.memory.ask_model import Asking, ModelReply, asking, quoted
 from amem_cli.memory.describe import (
     METADATA_PROMPT,
+    SUMMARY_PROMPT,
     CheckedMetadata,
     MetadataQuestion,
     check_metadata,
     metadata_request,
-    says_more,
+    summary_request,
 )
-from amem_cli.memory.grounding import Similarity, similarity_by
+from amem_cli.memory.grounding import Similarity
 from amem_cli.memory.link import (
     JOINT_PROMPT,
     LINKING_PROMPT,
@@ -84,27 +85,16 @@ class Answer:
 
 
 def ask_for_summary(
-    model: str, question: MetadataQuestion, values: AnalyzerValues, settings: ProcessSettings
+    model: str, note: Note, text: str, similarity: Similarity, settings: ProcessSettings
 ) -> Asking[Answer]:
-    """Ask a model that is not trusted, unless a fault shows that it can do no better."""
-    similarity = similarity_by(values.encode)
-    checked, use = CheckedMetadata(Metadata(), {}), ModelUse()
-    remarks: dict[str, None] = {}
-    for _ in range(settings.attempts):
-        reply = yield from asking(metadata_request(question, settings.deadline))
-        use += reply.use
-        if reply.answer is None:
-            checked = _nothing(question, reply.fault)
-            break
-        remarks |= {reply.fault: None} if reply.fault else {}
-        checked = check_metadata(reply.answer, question, similarity=similarity)
-        if not checked.worth_retrying:
-            break
-    metadata = checked.metadata
-    if metadata.context and not says_more(question.text, metadata.context, values):
-        faults = {**checked.faults, "context": ["says less than a sentence of the note"]}
-        checked = CheckedMetadata(replace(metadata, context=""), faults)
-    return Answer(checked, remarks=tuple(remarks), step=Step(model, METADATA_PROMPT, use))
+    """Ask a model that is not trusted what a note is about, once: it would say the same again."""
+    question = MetadataQuestion(note.title, text, ("context",))
+    reply = yield from asking(summary_request(note.title, text, settings.deadline))
+    step = Step(model, SUMMARY_PROMPT, reply.use)
+    if reply.answer is None:
+        return Answer(_nothing(question, reply.fault), step=step)
+    checked = check_metadata(reply.answer, question, similarity=similarity)
+    return Answer(checked, remarks=(reply.fault,) if reply.fault else (), step=step)
 
 
 def _nothing(question: MetadataQuestion | None, fault: str = "") -> CheckedMetadata:
@@ -178,7 +168,7 @@ class NoteQuestion:
     def _request(self, deadline: float, refused: Sequence[str]) -> ModelRequest:
         if self.links is None:
             assert self.metadata is not None
-            return metadata_request(self.metadata, deadline, trusted=True, refused=refused)
+            return metadata_request(self.metadata, deadline, refused=refused)
         return link_request(
             self.note, self.links, deadline, metadata=self.metadata, refused=refused
         )

@@ -101,9 +101,12 @@ def prompt(part: str, name: str) -> str:
 
 @cache
 def all_instructions() -> str:
-    """All tasks and rules, which must not come back as an answer."""
+    """All tasks, rules and examples, which must not come back as an answer."""
     prompts = table("prompts.toml")
-    return "\n".join([*prompts["task"].values(), *prompts["rules"].values()])
+    summary = prompts["summary"]
+    examples = (text for each in summary["examples"] for text in each.values())
+    parts = (*prompts["task"].values(), *prompts["rules"].values(), summary["task"], *examples)
+    return "\n".join(parts)
 
 
 def fenced(text: str, most: int) -> str:

@@ -7,17 +7,17 @@ alone, and the question for a model that can only sum up. Only what the note bea
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from amem_cli.analyzer.analyzer import AnalyzerValues
-from amem_cli.language.words import sentences
+from amem_cli.data import table
+from amem_cli.language.words import is_unspaced
 from amem_cli.memory.ask_model import fenced, list_schema, prompt, text_schema
 from amem_cli.memory.grounding import (
-    COPIES,
-    CUT_OFF,
-    LOOPS,
+    LONGEST_CONTEXT,
     NoteText,
     Similarity,
     checked_context,
@@ -30,15 +30,14 @@ from amem_cli.notes.note import Metadata
 
 # The journal says which prompt made a value.
 METADATA_PROMPT = "construct-3"
+SUMMARY_PROMPT = "summary-1"
 MOST_VOCABULARY = 16
 TEXT_BYTES = 4_000
 TITLE_BYTES = 160
 ANSWER_TOKENS = 280
 _TAG_BYTES = 40
 _FAULT_BYTES = 600
-_SENTENCES_COMPARED = 24
-# A model that does one of these would only do it again.
-SIGNS_OF_WEAKNESS = frozenset({CUT_OFF, LOOPS, COPIES})
+_WORD = re.compile(r"[^\W_]+(?:[-'’.,:/–_&][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,47 +79,62 @@ class CheckedMetadata:
         """Why each unfilled field is, by its name."""
         return {name: next(iter(self.faults[name]), "nothing was said") for name in self.unfilled}
 
-    @property
-    def worth_retrying(self) -> bool:
-        """Something is unfilled, and no fault shows that the model cannot do better."""
-        faults = {fault for name in self.unfilled for fault in self.faults[name]}
-        return bool(self.unfilled) and faults.isdisjoint(SIGNS_OF_WEAKNESS)
-
-
-def says_more(text: str, context: str, values: AnalyzerValues) -> bool:
-    """Whether a sentence is nearer to a note in meaning than any of the note's own."""
-    own = sentences(text)[:_SENTENCES_COMPARED]
-    near = values.encode([text, context, *own])
-    return not own or bool(near[0] @ near[1] >= max(near[2:] @ near[0]))
-
 
 def metadata_request(
-    question: MetadataQuestion,
-    deadline: float,
-    *,
-    trusted: bool = False,
-    refused: Sequence[str] = (),
+    question: MetadataQuestion, deadline: float, *, refused: Sequence[str] = ()
 ) -> ModelRequest:
-    """Ask for the missing metadata of a note within so many seconds.
+    """Ask a model that is able to judge for the missing metadata of a note.
 
     Args:
-        trusted: the model is able to judge; any other is asked to sum up.
         refused: what was wrong with an earlier answer, one line each.
     """
     lines = [
         *offered_tags(question),
-        f"Title: {quote_line(question.title, TITLE_BYTES)}",
-        f"Note:\n{fenced(question.text, TEXT_BYTES)}",
-        *closing_lines("note" if trusted else "context", refused),
+        *_shown(question.title, question.text),
+        *closing_lines("note", refused),
     ]
-    rules = prompt("rules", "metadata" if trusted else "context")
     return ModelRequest(
-        instructions=f"{prompt('task', 'note')}\n{rules}",
+        instructions=f"{prompt('task', 'note')}\n{prompt('rules', 'metadata')}",
         text="\n".join(lines),
-        schema={"type": "object", "properties": metadata_properties(question, trusted)},
+        schema={"type": "object", "properties": metadata_properties(question)},
         max_tokens=ANSWER_TOKENS,
         deadline=deadline,
     )
+
+
+def summary_request(title: str, text: str, deadline: float) -> ModelRequest:
+    """Ask any other model what a note is about, in words of the note, shown by examples.
+
+    The stable part comes first: llama.cpp and servers keep what they have read of it.
+    """
+    words = table("prompts.toml")["summary"]
+
+    def asked(title: str, text: str) -> str:
+        return "\n".join([*_shown(title, text), words["question"]])
+
+    context = text_schema(20, 2 * LONGEST_CONTEXT)
+    own, joining = _WORD.findall("\n".join(_shown(title, text))), words["joining"].split()
+    if not any(map(is_unspaced, own)):
+        written = (*own, *(word[:1].lower() + word[1:] for word in own))
+        context["x-words"] = sorted({*written, *joining, *map(str.capitalize, joining)})
+    return ModelRequest(
+        instructions=words["task"],
+        examples=tuple(
+            (
+                asked(each["title"], each["text"]),
+                json.dumps({"context": each["context"]}, ensure_ascii=False),
+            )
+            for each in words["examples"]
+        ),
+        text=asked(title, text),
+        schema={"type": "object", "properties": {"context": context}},
+        max_tokens=ANSWER_TOKENS,
+        deadline=deadline,
+    )
+
+
+def _shown(title: str, text: str) -> list[str]:
+    return [f"Title: {quote_line(title, TITLE_BYTES)}", f"Note:\n{fenced(text, TEXT_BYTES)}"]
 
 
 def closing_lines(question: str, refused: Sequence[str]) -> list[str]:
@@ -142,13 +156,10 @@ def offered_tags(question: MetadataQuestion) -> list[str]:
     return [f"Tags: {', '.join(tags)}"]
 
 
-def metadata_properties(question: MetadataQuestion, trusted: bool = True) -> dict[str, Any]:
+def metadata_properties(question: MetadataQuestion) -> dict[str, Any]:
     """The part of an answer's schema for the missing metadata."""
-    # A weak model needs the frame that keeps it to a sentence; a good one writes "Mr. Voss" and
-    # would stumble over it.
-    context = text_schema(20, 200) if trusted else {**text_schema(40, 200), "x-sentence": True}
     properties = {
-        "context": context,
+        "context": text_schema(20, LONGEST_CONTEXT),
         "keywords": list_schema(text_schema(2, 40), 7, 2),
         "tags": list_schema(text_schema(2, 30), 4, 1),
     }

@@ -29,7 +29,7 @@ from amem_cli.memory.ask_model import (
     text_schema,
 )
 from amem_cli.memory.grounding import (
-    TRUSTED_MODEL_JUNK,
+    JUNK,
     NoteText,
     Similarity,
     checked_context,
@@ -174,7 +174,7 @@ def checked_reason(value: object, note: Note, older: LinkCandidate) -> str:
 def is_empty_talk(value: object, note: Note, older: LinkCandidate) -> bool:
     """Whether a reason is no reason at all: markup, dates, a loop, the instructions once more."""
     line = clean_line(value, LONGEST_REASON) if isinstance(value, str) else None
-    if line is None or not TRUSTED_MODEL_JUNK.isdisjoint(line) or repeats_itself(line):
+    if line is None or not JUNK.isdisjoint(line) or repeats_itself(line):
         return True
     telling = {stem for stem in subject_stems(line) if stem.isalpha()} - _TALK
     return not telling or repeats_instructions(line, all_instructions(), _both(note, older))

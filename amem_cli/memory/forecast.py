@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amem_cli.memory.describe import METADATA_PROMPT, TEXT_BYTES
+from amem_cli.memory.describe import METADATA_PROMPT, SUMMARY_PROMPT, TEXT_BYTES
 from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _BYTES_PER_TOKEN = 4
 # As the journal names the prompts of a note's requests.
 _PROMPTS = {
     True: (JOINT_PROMPT, METADATA_PROMPT, LINKING_PROMPT),
-    False: (METADATA_PROMPT,),
+    False: (SUMMARY_PROMPT,),
 }
 
 

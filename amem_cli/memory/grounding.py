@@ -26,16 +26,13 @@ if TYPE_CHECKING:
 Similarity = Callable[[str, str], float]
 
 LONGEST_CONTEXT = 200
-CUT_OFF = "is cut off"
-FORCED_STOP = 199
-LOOPS = "goes round in a loop"
-COPIES = "copies the note"
+# A clause of a context that is cut at its end says so much at least, in characters.
+_SHORTEST_CLAUSE = 60
 _FEWEST_WORDS = 7
 _CLOSING = ("", *"\"'”“’»)")
 _ENDS = tuple(stop + mark for stop in ".!?…。！？" for mark in _CLOSING)
-_JUNK = frozenset("{}[]|\\^~#_=@\t")
-# A model that is trusted writes "L = 3 m" or "~40 %" and does not slip into code.
-TRUSTED_MODEL_JUNK = frozenset("{}[]|\t")
+JUNK = frozenset("{}[]|\t")
+_CLAUSE_END = re.compile(r"[,;:]? (?:[–—-] )|[,;:] ")
 _CALENDAR = subject_stems(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may"
     " june july august september october november december"
@@ -54,7 +51,8 @@ _LONGEST_TAG = 36
 _MOST_TAG_WORDS = 4
 # Least cosine to the note of a keyword with none of its words.
 _LEAST_SIMILARITY = 0.1
-_LEAST_OF_A_TRUSTED_CONTEXT = 0.3
+_LEAST_SIMILAR_CONTEXT = 0.3
+_LEAST_OWN_WORDS = 0.7
 _TAG_WORDS = re.compile(r"[-_/]+")
 _A_TIME = "a time"
 _KEYWORD_JUNK = frozenset('()[]{}|\\^~=;"?!')
@@ -129,31 +127,24 @@ def checked_context(
 ) -> tuple[str, str]:
     """An answer's context on one line, and why it is refused; one of the two is empty.
 
+    What is longer than a context may be is cut at the end of a sentence or clause.
+
     Args:
-        trusted: the model is able to judge: a second sentence counts, and so do signs that a weak
-            model only writes when it slips into code.
+        trusted: the model is able to judge: it may name what the note only means, and can be asked
+            for a shorter sentence.
     """
     line = clean_line(sentence, 2 * LONGEST_CONTEXT) if isinstance(sentence, str) else None
-    if line is None and trusted and isinstance(sentence, str) and sentence.strip():
-        return "", f"is longer than {LONGEST_CONTEXT} characters, or holds code or markup"
-    line = (_within_length(line) if trusted else _first_sentence(line)) if line else ""
-    fault = _form_fault(line, trusted) or _content_fault(line, source, trusted)
+    if line is None and isinstance(sentence, str) and sentence.strip():
+        return "", f"is longer than {2 * LONGEST_CONTEXT} characters, or holds code or markup"
+    line = _within_length(line, trusted) if line else ""
+    fault = _form_fault(line) or _content_fault(line, source, trusted)
     if not fault and not _is_about(line, source, similarity, trusted):
         fault = "is not about the note"
     return ("", fault) if fault else (line, "")
 
 
-def _first_sentence(line: str) -> str:
-    """The first sentence that says something; a full stop is added unless it may be cut off."""
-    telling = [one for one in sentences(line) if _length(one) >= _FEWEST_WORDS]
-    first = telling[0] if telling else line
-    if not first.endswith(_ENDS) and len(first) < 0.8 * LONGEST_CONTEXT:
-        first = _ended(first)
-    return first[:1].upper() + first[1:]
-
-
-def _within_length(line: str) -> str:
-    """The line with a full stop; of a longer one the sentences that fit, if the first does."""
+def _within_length(line: str, trusted: bool) -> str:
+    """The line with a full stop; of a longer one the sentences that fit, else the clauses."""
     line = line if line.endswith(_ENDS) else _ended(line)
     if len(line) > LONGEST_CONTEXT:
         fitting = ""
@@ -161,7 +152,9 @@ def _within_length(line: str) -> str:
             if len(fitting) + len(sentence) >= LONGEST_CONTEXT:
                 break
             fitting = f"{fitting} {sentence}".strip()
-        line = fitting or line
+        ends = [each.start() for each in _CLAUSE_END.finditer(line, _SHORTEST_CLAUSE)]
+        fits = [end for end in ends if end < LONGEST_CONTEXT and not trusted]
+        line = fitting or (_ended(line[: fits[-1]]) if fits else line)
     return line[:1].upper() + line[1:]
 
 
@@ -173,23 +166,17 @@ def _length(line: str) -> int:
     return max(len(words(line)), len(subject_stems(line)))
 
 
-def _form_fault(line: str, trusted: bool) -> str:
+def _form_fault(line: str) -> str:
     if _length(line) < _FEWEST_WORDS:
         return "is empty or too short"
     if repeats_itself(line):
-        return LOOPS
+        return "goes round in a loop"
     if len(line) > LONGEST_CONTEXT:
         return f"is too long ({len(line)} characters, {LONGEST_CONTEXT} at most)"
-    # A grammar that allows no more characters makes a model stop in the middle of a sentence.
-    forced = line[:-1].endswith((" ", ",", "'")) or len(line) >= FORCED_STOP
-    if not line.endswith(_ENDS) or (forced and not trusted):
-        return CUT_OFF
     # "£40 are gone" begins like one, a list item or code does not.
     if not line[0].isalnum() and line[0] not in "\"'“„«‘(~≈£$€¥":
         return "does not begin like a sentence"
-    if not (TRUSTED_MODEL_JUNK if trusted else _JUNK).isdisjoint(line):
-        return "holds code or markup"
-    return ""
+    return "" if JUNK.isdisjoint(line) else "holds code or markup"
 
 
 def _content_fault(line: str, source: NoteText, trusted: bool) -> str:
@@ -199,7 +186,7 @@ def _content_fault(line: str, source: NoteText, trusted: bool) -> str:
     if repeats_instructions(line, all_instructions(), source):
         return "repeats the instructions"
     if _share_of_runs(own, source.spoken, "", _COPY_WORDS) > 0.8:
-        return COPIES
+        return "copies the note"
     if invented := _invented(line, source, trusted):
         return f"names what the note does not: {', '.join(invented[:3])}"
     return ""
@@ -252,12 +239,12 @@ def _is_about(line: str, source: NoteText, similarity: Similarity | None, truste
             return backed and shared >= 0.1
         places = (source.whole, source.summary)
         return max(similarity(line, place) for place in places if place) >= 0.4 - 0.1 * trusted
-    if similarity is None:
+    if not trusted:
+        # What a model that is not able to judge says in other words than the note's is often false.
+        return shared >= _LEAST_OWN_WORDS
+    if shared >= 0.25 or similarity is None or not shared:
         return shared >= 0.25
-    near = similarity(line, source.whole)
-    if trusted:
-        return shared >= 0.25 or (shared > 0 and near >= _LEAST_OF_A_TRUSTED_CONTEXT)
-    return shared >= 0.1 and near >= (0.45 if shared < 0.3 else 0.35)
+    return similarity(line, source.whole) >= _LEAST_SIMILAR_CONTEXT
 
 
 def room_for_more(held: Sequence[str], most: int) -> int:

@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder, Judge, LanguageModel
     from amem_cli.notes.note import MemoryLink
 
-# What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
-# and what it says of links changes nothing for the better (docs/memory.md).
-UNTRUSTED_FIELDS = frozenset({"context"})
 # Notes weighed: the nearest are not always the related ones. The strengths were fitted on so many;
 # for a model, which tells them apart, only their order counts.
 WEIGHED = 16
@@ -127,12 +124,12 @@ class MemorySteps:
         model, settings = self.model, self.settings
         assert model is not None
 
+        similarity = similarity_by(self.encoder.encode)
         if not settings.trusted:
             description = Description(filled(values.metadata(missing), kept))
             # Of a note of one sentence, that sentence says most.
-            if len(sentences(text)) > 1 and not UNTRUSTED_FIELDS.isdisjoint(missing):
-                asked = MetadataQuestion(note.title, text, tuple(UNTRUSTED_FIELDS))
-                answer = yield from ask_for_summary(model.name, asked, values, settings)
+            if len(sentences(text)) > 1 and "context" in missing:
+                answer = yield from ask_for_summary(model.name, note, text, similarity, settings)
                 description = answer.description(missing, values, kept)
             return description, self._links(filled(note, description.metadata), text, owned)[0]
         # The note's context is not known yet; its own words must do to find older notes.
@@ -154,7 +151,7 @@ class MemorySteps:
             offered if missing else None,
             question,
             public_tags,
-            similarity_by(self.encoder.encode),
+            similarity,
         ).ask(settings)
         # The model was asked, also if nothing that it said of links is believed.
         by_model = Step(answer.step.model, answer.step.prompt)

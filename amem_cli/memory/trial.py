@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -17,16 +17,15 @@ from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.data import table
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.index.records import Progress
-from amem_cli.language.words import fold, words
+from amem_cli.language.words import fold
 from amem_cli.memory.ask_model import SHOWN_IN_PART, ask_once
 from amem_cli.memory.describe import (
     MetadataQuestion,
     check_metadata,
-    metadata_request,
+    summary_request,
 )
 from amem_cli.memory.grounding import similarity_by
 from amem_cli.memory.link import LinkQuestion, check_links, link_request
-from amem_cli.memory.steps import UNTRUSTED_FIELDS
 from amem_cli.memory.trust import (
     CaseResult,
     Figures,
@@ -41,17 +40,15 @@ from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
 from amem_cli.notes.note import METADATA_FIELDS, Note
 
 # The verdict on a model holds for one set of cases; a change of them takes another name.
-TRIAL = "trial-3"
+TRIAL = "trial-4"
 VOCABULARY = ("baking", "garden", "health", "home", "travel", "work", "sports", "books")
 # So many are asked before it is clear that a model can do nothing with such a question.
 PROBES = 2
 
-
 USUAL_SECONDS = 60.0
-LONG_WORD = 4
-LEAST_WORDS = 3
 # Contexts that a weak model is asked for.
 CONTEXTS = 4
+_LEAST_ABOUT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,8 @@ class TrialCase:
     """A new note beside older ones, of which the related ones, by place, belong with it.
 
     Attributes:
-        about: parts of words, folded; a keyword that holds one is about the note's matter.
+        about: parts of words, folded; a keyword that holds one, or a context that holds two, is
+            about the note's matter.
         changes: the note makes the summary of its one related note wrong.
     """
 
@@ -224,7 +222,6 @@ class _Trial:
         result = CaseResult(
             case.title,
             valid=False,
-            about=False,
             context=False,
             keywords=False,
             change_found=False if case.changes else None,
@@ -243,8 +240,7 @@ class _Trial:
         others = len(case.older) - len(right)
         return replace(
             result,
-            about=_speaks_of(case, answer),
-            context=bool(metadata.context),
+            context=_is_right(metadata.context, case),
             keywords=any(part in word.lower() for word in metadata.keywords for part in case.about),
             found=len(linked & right),
             related=len(right),
@@ -256,14 +252,14 @@ class _Trial:
 
     def _context(self, case: TrialCase, deadline: float) -> CaseResult:
         """Ask for the context alone, as a model that is not trusted is asked."""
-        question = _question(case, sorted(UNTRUSTED_FIELDS))
-        result = CaseResult(case.title, valid=False, alone=False, about=False, context=False)
-        answer, result = self._answer(metadata_request(question, deadline), result)
+        question = _question(case, ["context"])
+        result = CaseResult(case.title, valid=False, alone=False, context=False)
+        answer, result = self._answer(summary_request(case.title, case.text, deadline), result)
         if answer is None:
             return result
         near = similarity_by(self.encoder.encode)
         metadata = check_metadata(answer, question, similarity=near).metadata
-        return replace(result, about=_speaks_of(case, answer), context=bool(metadata.context))
+        return replace(result, context=_is_right(metadata.context, case))
 
     def _answer(
         self, request: ModelRequest, result: CaseResult
@@ -305,14 +301,8 @@ class _Trial:
         return [replace(one, rank=rank) for rank, one in enumerate(near)]
 
 
-def _speaks_of(case: TrialCase, answer: Mapping[str, object]) -> bool:
-    """Whether what was written as a context has words with the note in common."""
-    said = _long_words(str(answer.get("context", "")))
-    return len(said & _long_words(f"{case.title} {case.text}")) >= LEAST_WORDS
-
-
-def _long_words(text: str) -> set[str]:
-    return {fold(word) for word in words(text) if len(word) >= LONG_WORD}
+def _is_right(context: str, case: TrialCase) -> bool:
+    return sum(part in fold(context) for part in case.about) >= _LEAST_ABOUT
 
 
 def _question(case: TrialCase, missing: Sequence[str]) -> MetadataQuestion:

@@ -53,6 +53,8 @@ _REQUIRED = (
 )
 # A share is fair if it reaches so much of what is required.
 _FAIR = 2 / 3
+# Of contexts, for a model that is asked for them alone; of the others the analyzer's are no worse.
+_LEAST_CONTEXTS = 0.75
 # Below this the analyzer would do nearly all of the work anyway.
 LEAST_VALID_OF_ALL = 0.5
 # After so many in a row without any answer no more is asked.
@@ -69,8 +71,7 @@ class CaseResult:
     Attributes:
         alone: it was asked for all at once, as a trusted model is; else for the context alone.
         fault: why an answer was not valid, or could not be had.
-        about: what it wrote has words of the note, whether it passed the checks or not.
-        context, keywords: it wrote a context that passed, and keywords about the note's subject.
+        context, keywords: it wrote some that passed the checks and are about the note's matter.
         found, refused: how many of the `related` notes it linked, and of the `others` it did not.
         change_found: it said what the new note changes in the older one.
         kept: it changed nothing in a case that calls for no change.
@@ -81,7 +82,6 @@ class CaseResult:
     valid: bool
     alone: bool = True
     fault: str = ""
-    about: bool | None = None
     context: bool | None = None
     keywords: bool | None = None
     found: int = 0
@@ -135,7 +135,6 @@ class Figures:
 
     asked: int
     valid: Share
-    about: Share
     contexts: Share
     keywords: Share
     described: Share
@@ -216,7 +215,6 @@ def figures_of(results: Sequence[CaseResult]) -> Figures:
     return Figures(
         asked=len(results),
         valid=Share(sum(one.valid for one in results), len(results)),
-        about=_share(one.about for one in results),
         contexts=_share(one.context for one in results),
         keywords=_share(one.keywords for one in results),
         described=_share(one.described for one in results),
@@ -240,7 +238,7 @@ def verdict_on(results: Sequence[CaseResult]) -> Verdict:
     if useless:
         return Verdict(
             "unfit",
-            f"unfit: amem will not ask it ({useless})",
+            f"unfit: good for nothing here, so amem will not ask it ({useless})",
             "Choose another model (amem model list), or none: the analyzer does the work alone.",
         )
     short = _shortcomings(figures, alone=all(one.alone for one in results))
@@ -250,13 +248,12 @@ def verdict_on(results: Sequence[CaseResult]) -> Verdict:
             "fit: amem will ask it for metadata, links and changes",
             f"Its links count if the evidence gives them {figures.plausible:.3g} or more.",
         )
-    role = "The analyzer does the work; amem model use none saves the time."
-    if figures.contexts.hits:
-        role = "The analyzer writes the rest."
     return Verdict(
         "usable",
-        f"usable: amem will ask it for contexts alone ({'; '.join(short)})",
-        f"{role} A larger model may do more: amem model list.",
+        f"usable: amem will ask it for contexts alone, {figures.contexts} are right"
+        f" ({'; '.join(short)})",
+        "The judge decides links, the analyzer writes the rest. A larger model may do more:"
+        " amem model list.",
     )
 
 
@@ -280,14 +277,14 @@ def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
     faults = [one.fault for one in results if one.fault]
     if figures.valid.value < LEAST_VALID_OF_ALL:
         return f"only {figures.valid} answers had the asked form: {faults[-1]}"
-    spoke = figures.about.hits or figures.found.hits
-    return "" if spoke else "none of its answers was about the notes"
+    if figures.contexts.value < _LEAST_CONTEXTS:
+        return f"{figures.contexts} contexts are right"
+    return ""
 
 
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
     if not alone:
-        right = f"of contexts alone, {figures.contexts} are right"
-        return [f"asked for all at once, it got nothing right; {right}"]
+        return ["asked for all at once, it got nothing right"]
     shares = ((name, getattr(figures, share), least) for name, share, least in _REQUIRED)
     return [f"only {share} {name}" for name, share, least in shares if share.value < least]
 

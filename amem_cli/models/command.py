@@ -221,7 +221,8 @@ def prompt_of(request: ModelRequest) -> str:
     schema = json.dumps(to_json_schema(request.schema), ensure_ascii=False)
     form: str = table("prompts.toml")["command"]["form"]
     text = without_control_strings(request.text)
-    return f"{request.instructions}\n\n{text}\n\n{form}\n{schema}\n"
+    parts = (request.instructions, *map("\n".join, request.examples), text, form)
+    return "\n\n".join(parts) + f"\n{schema}\n"
 
 
 @contextlib.contextmanager

@@ -312,6 +312,7 @@ class LlamaCppModel(LlamaCppFile):
         """Ask the model once, within the request's deadline and the time to load."""
         message = {
             "instructions": request.instructions,
+            "examples": request.examples,
             "text": request.text,
             "grammar": to_gbnf(request.schema),
             "max_tokens": request.max_tokens,

@@ -145,7 +145,13 @@ class LlamaSession:
         self._current: tuple[int, ...] = ()
 
     def answer(
-        self, instructions: str, text: str, grammar: str, max_tokens: int, seconds: float
+        self,
+        instructions: str,
+        text: str,
+        grammar: str,
+        max_tokens: int,
+        seconds: float,
+        examples: Sequence[Sequence[str]] = (),
     ) -> dict[str, Any]:
         """A `ModelAnswer` as a table: the model answers, greedily and within the grammar.
 
@@ -153,10 +159,13 @@ class LlamaSession:
             ValueError: the request does not fit into the context window.
         """
         until = time.monotonic() + seconds
-        opening = [*self._beginning(), *self._tokens(self._format["opening"], control=True)]
-        middle = self._tokens(self._format["middle"], control=True)
-        prefix = (*opening, *self._tokens(instructions), *middle)
-        closing = self._tokens(self._format["closing"], control=True)
+        opening, middle, closing, again = (
+            self._tokens(self._format.get(part, self._format["middle"]), control=True)
+            for part in ("opening", "middle", "closing", "again")
+        )
+        prefix = (*self._beginning(), *opening, *self._tokens(instructions), *middle)
+        for shown, said in examples:
+            prefix += (*self._tokens(shown), *closing, *self._tokens(said), *again)
         room = self.context_tokens - len(prefix) - len(closing) - max_tokens
         if room < 1:
             window = f"a context window of {self.context_tokens} tokens"

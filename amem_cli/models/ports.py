@@ -60,12 +60,13 @@ class ModelRequest:
     """One question to a language model.
 
     Attributes:
-        instructions: the fixed part (role and examples), the same for every request of a step, so
-            that a model can reuse its computation.
+        instructions: the fixed part, the same for every request of a step, so that a model can
+            reuse its computation.
         text: the variable part; untrusted data.
         schema: JSON schema of the answer, in the subset of `reply_schema`.
         max_tokens: bound of the answer's length.
         deadline: seconds in all.
+        examples: other texts with the answers to them, as fixed as the instructions.
         shows: keys of the notes, by path and text, and links that the text numbers, in order; no
             model is sent them.
     """
@@ -75,6 +76,7 @@ class ModelRequest:
     schema: Mapping[str, Any]
     max_tokens: int
     deadline: float
+    examples: tuple[tuple[str, str], ...] = ()
     shows: tuple[str, ...] = field(default=(), compare=False)
 
 

@@ -25,6 +25,7 @@ _FENCE = re.compile(r'"{3,}')
 _BLANK_LINES = re.compile(r"\n{2,}")
 _LOOP = re.compile(r"([^\W\d]{1,8}?)\1{4}")
 _NUMBER = re.compile(r"\d+")
+_THOUSANDS = re.compile(r"(?<=\d)[ ,.'\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _ASCII_WORD = re.compile(r"[A-Za-z]+")
 _ASCII_SIGN = re.compile(r"[!-@\[-`{-~\n]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -119,8 +120,9 @@ def _middle_cut(text: str, limit: int) -> str:
 
 
 def numbers_in(text: str) -> frozenset[str]:
-    """Runs of digits, without leading zeros."""
-    return frozenset(number.lstrip("0") or "0" for number in _NUMBER.findall(text))
+    """Runs of digits, without leading zeros; of "1 900" also "1900"."""
+    runs = _NUMBER.findall(f"{text}\n{_THOUSANDS.sub('', text)}")
+    return frozenset(number.lstrip("0") or "0" for number in runs)
 
 
 def repeats_itself(text: str) -> bool:

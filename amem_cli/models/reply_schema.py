@@ -4,10 +4,9 @@ The subset, in which `description` may be added anywhere:
 
 - `object`: `properties`, all of them present and in order, nothing else.
 - `array`: `items`, `maxItems` and optional `minItems`.
-- `string`: either `enum` of ASCII words, or `maxLength` with optional `minLength` and `x-sentence`.
-  A string whose `minLength` is above 0 neither begins nor ends with a blank. With `x-sentence` the
-  grammar writes one sentence, which begins with a letter or digit and ends at its first full stop;
-  the check asks for such a beginning only.
+- `string`: either `enum` of ASCII words, or `maxLength` with optional `minLength` and `x-words`. A
+  string whose `minLength` is above 0 neither begins nor ends with a blank. With `x-words` the
+  grammar writes 5 to 40 of these words and a full stop; the check asks for the length only.
 - `number`: 0..1 with one decimal. `boolean`.
 
 No string holds a control character, a line break, or a character that is invisible or turns the
@@ -39,11 +38,6 @@ _REFUSED = (
 # Quote, backslash and variation selectors: a server may write them escaped, a grammar need not.
 _UNWRITTEN = f"{_REFUSED} 22 5c fe00-fe0f"
 _BLANKS = "20 a0 1680 2000-200a 202f 205f 3000"
-_PUNCTUATION = "21-2f 3a-40 5b-60 7b-7e"
-# Stops, and marks of code and markup: # < > [ ] _ { | }. A weak model slips into the latter and
-# never comes back.
-_STOPS = "21 2e 3f"
-_MARKS = "23 3c 3e 5b 5d 5f 7b-7d"
 
 
 def to_gbnf(schema: Schema) -> str:
@@ -78,7 +72,6 @@ def to_json_schema(schema: Schema, *, bounds: bool = True) -> dict[str, Any]:
             fewest, most = _lengths(schema)
             limits = {"minLength": fewest, "maxLength": most}
             notes.append(f"{fewest} to {most} characters on one line")
-            notes += ["one sentence that ends with a full stop"] if "x-sentence" in schema else []
         case "array":
             fewest, most = _lengths(schema)
             limits = {"minItems": fewest, "maxItems": most}
@@ -221,10 +214,8 @@ def _unfitness(text: str, schema: Schema) -> str:
     if "enum" in schema:
         return "" if text in schema["enum"] else "is not one of the words"
     fewest, most = _lengths(schema)
-    if not fewest <= len(text) <= most:
-        return f"has {len(text)} characters, not {fewest} to {most}"
-    odd = "x-sentence" in schema and _within(text[0], _PUNCTUATION)
-    return "does not begin like a sentence" if odd else ""
+    fits = fewest <= len(text) <= most
+    return "" if fits else f"has {len(text)} characters, not {fewest} to {most}"
 
 
 def _lengths(schema: Schema) -> tuple[int, int]:
@@ -252,8 +243,7 @@ def _body(schema: Schema, lines: list[str], names: dict[str, str]) -> str:
         case "string" if "enum" in schema:
             return " | ".join(f'"\\"{_word(word)}\\""' for word in schema["enum"])
         case "string":
-            form = _sentence if "x-sentence" in schema else _text_body
-            return rf'"\"" {form(*_lengths(schema), lines)} "\""'
+            return rf'"\"" {_text_body(schema, lines)} "\""'
         case "array":
             fewest, most = _lengths(schema)
             rule = _rule_of(schema["items"], lines, names)
@@ -274,27 +264,13 @@ def _word(word: str) -> str:
     return word
 
 
-def _sentence(shortest: int, longest: int, lines: list[str]) -> str:
-    """Write two rules a position: after a letter, and after a stop, where no blank may come."""
-    name = f"s{shortest}-{longest}"
-    lines += [
-        f"{name}-head ::= {_none_of(_UNWRITTEN, _BLANKS, _PUNCTUATION)}",
-        f"{name}-plain ::= {_none_of(_UNWRITTEN, _STOPS, _MARKS)}",
-        f"{name}-tight ::= {_none_of(_UNWRITTEN, _STOPS, _MARKS, _BLANKS)}",
-    ]
-    for used in range(1, longest):
-        on = used + 1
-        more = f"{name}-plain {name}-a{on} | " if on < longest else ""
-        lines.append(f"{name}-a{used} ::= {more}[.!?] {name}-z{on}")
-        end = '"" | ' if used >= shortest else ""
-        tight = f"{name}-tight {name}-a{on} | " if on < longest else ""
-        lines.append(f"{name}-z{used} ::= {end}{tight}[.!?] {name}-z{on}")
-    lines.append(f'{name}-z{longest} ::= ""')
-    return f"{name}-head {name}-a1"
-
-
-def _text_body(shortest: int, longest: int, lines: list[str]) -> str:
-    """A text that neither begins nor ends with a blank."""
+def _text_body(schema: Schema, lines: list[str]) -> str:
+    """Some of certain words, or a text that neither begins nor ends with a blank."""
+    if "x-words" in schema:
+        name = f"w{len(lines)}"
+        lines.append(f"{name} ::= {' | '.join(map(_literal, schema['x-words']))}")
+        return rf'{name} ([,;:]? " " {name}){{4,39}} "."'
+    shortest, longest = _lengths(schema)
     if longest == 1:
         return "ink" if shortest else "ink?"
     middle = f"char{{{max(shortest - 2, 0)},{longest - 2}}} " if longest > 2 else ""
@@ -302,6 +278,12 @@ def _text_body(shortest: int, longest: int, lines: list[str]) -> str:
         return f"ink {middle}ink"
     nonblank = f"ink ({middle}ink)?"
     return nonblank if shortest else f"({nonblank})?"
+
+
+def _literal(word: str) -> str:
+    """A word in which nothing is read as the grammar's own; what it may not write is left out."""
+    written = (sign for sign in word if not _within(sign, _UNWRITTEN))
+    return '"' + "".join(f"\\U{ord(sign):08X}" for sign in written) + '"'
 
 
 def _none_of(*groups: str) -> str:

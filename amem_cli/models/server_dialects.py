@@ -81,10 +81,9 @@ class Dialect:
         """
         schema = to_json_schema(request.schema, bounds=self.form != "schema")
         instructions, text = prompt_parts(request, None if self.by_schema else schema)
-        messages = [
-            {"role": "system", "content": instructions},
-            {"role": "user", "content": text},
-        ]
+        said = [instructions, *(part for each in request.examples for part in each), text]
+        roles = ["system", *("user", "assistant") * len(request.examples), "user"]
+        messages = [{"role": role, "content": part} for role, part in zip(roles, said, strict=True)]
         body: dict[str, Any] = {"model": model, "messages": messages, "stream": False}
         most = request.max_tokens
         if self.room > 1:

@@ -89,13 +89,14 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
 def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
     """What the language model of the settings is asked for.
 
-    If it was tested, the test decides; otherwise a model that a person named is asked for all,
-    and the bundled one for the context alone. The bundled one is never asked for more.
+    If it was tested, the test decides; otherwise a server's model or a program, which a person
+    named, is asked for all, and a file for the context alone: most that run at home can do no more.
+    The bundled one is never asked for more.
     """
     verdict = stored_verdict(model_subject(settings, environment), environment)
     named = bool(settings.llm_model)
     if verdict is None:
-        return ModelTrust("all" if named else "context")
+        return ModelTrust("context" if settings.llm_backend == "llama.cpp" else "all")
 
     asked = asked_for(verdict.kind)
     if asked == "all" and not named:
@@ -106,11 +107,11 @@ def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
 def _asked_with() -> str:
     """The cases and prompts of the test; with others the model may do better or worse."""
     # Not loaded if no model is asked.
-    from amem_cli.memory.describe import METADATA_PROMPT
+    from amem_cli.memory.describe import METADATA_PROMPT, SUMMARY_PROMPT
     from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
     from amem_cli.memory.trial import TRIAL
 
-    return f"{TRIAL} {JOINT_PROMPT} {METADATA_PROMPT} {LINKING_PROMPT}"
+    return f"{TRIAL} {JOINT_PROMPT} {METADATA_PROMPT} {LINKING_PROMPT} {SUMMARY_PROMPT}"
 
 
 def _verdicts(environment: Mapping[str, str]) -> dict[str, object]:

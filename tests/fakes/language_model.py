@@ -104,9 +104,6 @@ def _random_text(schema: Mapping[str, Any], chance: random.Random) -> str:
     letters = [chance.choice(_LETTERS + _ODD) for _ in range(length)]
     letters[0] = chance.choice(_LETTERS)
     letters[-1] = chance.choice(_LETTERS)
-    if schema.get("x-sentence"):
-        letters = [" " if letter in ".!?" else letter for letter in letters]
-        letters[-1] = "."
     return "".join(letters)
 
 

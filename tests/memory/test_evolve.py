@@ -414,29 +414,6 @@ def test_without_a_model_a_good_context_of_an_unchanged_text_stays(tmp_path: Pat
     assert "context" not in again.written
 
 
-@pytest.mark.parametrize(
-    ("sentence", "kept"),
-    [
-        (
-            "The croissant dough tore in lamination: butter from the fridge was at 4 degrees.",
-            True,
-        ),
-        ("Croissant dough tears in lamination where the butter is too cold.", False),
-    ],
-)
-def test_a_weak_models_sentence_stays_if_it_says_more_than_any_of_the_note(
-    tmp_path: Path, sentence: str, kept: bool
-) -> None:
-    ports = open_vault(tmp_path)
-    add_old(ports)
-    text = "The croissant dough tore in lamination. The butter from the fridge was at 4 degrees."
-    path = add(ports, NewNote(text, title="Torn dough"))
-    model = ScriptedModel([json.dumps({"context": sentence})])
-    outcome = process_of(ports, model, trusted=False).run(path, asked=True)
-    assert (outcome.metadata.context == sentence) is kept
-    assert any("says less than a sentence" in each for each in outcome.problems) is not kept
-
-
 @pytest.mark.parametrize("said", ["no JSON", linking()])
 def test_a_link_is_recorded_as_made_by_who_chose_it(tmp_path: Path, said: object) -> None:
     ports = open_vault(tmp_path)

@@ -11,7 +11,6 @@ from amem_cli.memory.trust import CaseResult, figures_of, is_hopeless, reason_fo
 SAME = CaseResult(
     "s",
     True,
-    about=True,
     context=True,
     keywords=True,
     found=1,
@@ -69,7 +68,6 @@ def test_a_model_that_was_lost_or_too_slow_gets_a_reason_instead_of_a_verdict() 
 @pytest.mark.parametrize(
     ("place", "worse"),
     [
-        (1, {"context": False}),
         (1, {"keywords": False}),
         (1, {"found": 0}),
         (1, {"refused": 1}),
@@ -91,12 +89,13 @@ def test_answers_of_the_wrong_form_make_it_unfit() -> None:
     assert "cut off" in verdict_on([bad] * 6).line
 
 
-def test_talk_of_something_else_makes_it_unfit() -> None:
-    vague = replace(SAME, about=False, context=False, keywords=False, found=0)
-    assert kind([vague] * 5) == "unfit"
+def test_contexts_that_are_mostly_wrong_make_it_unfit_however_it_links() -> None:
+    for wrong, verdict in ((2, "fit"), (3, "unfit")):
+        vague = [replace(one, context=False) for one in GOOD[:wrong]]
+        assert kind([*vague, *GOOD[wrong:]]) == verdict
 
 
-LITTLE = CaseResult("l", True, alone=False, about=True, context=True, prompt_tokens=90)
+LITTLE = CaseResult("l", True, alone=False, context=True, prompt_tokens=90)
 
 
 def test_a_model_that_is_right_only_when_asked_for_little_is_never_fit() -> None:
@@ -107,10 +106,9 @@ def test_a_model_that_is_right_only_when_asked_for_little_is_never_fit() -> None
     assert figures_of([*probes, *[LITTLE] * 6]).contexts.asked == 6
 
 
-def test_a_model_that_speaks_of_the_note_and_is_never_believed_is_usable_and_said_to_be_idle() -> (
-    None
-):
+def test_a_model_that_is_never_believed_is_good_for_nothing() -> None:
     idle = replace(SAME, context=False, keywords=False)
-    results = [idle] * 2 + [replace(LITTLE, context=False)] * 6
-    assert kind(results) == "usable"
-    assert "amem model use none" in verdict_on(results).advice
+    results = [idle] * 2 + [replace(LITTLE, context=False)] * 4
+    assert kind(results) == "unfit"
+    assert "good for nothing here" in verdict_on(results).line
+    assert kind([*results[:3], *[LITTLE] * 3]) == "usable"

@@ -28,7 +28,7 @@ NOTE: dict[str, Any] = {
     "type": "object",
     "properties": {
         "keywords": {"type": "array", "items": WORD, "minItems": 1, "maxItems": 3},
-        "context": {"type": "string", "minLength": 4, "maxLength": 40, "x-sentence": True},
+        "context": {"type": "string", "minLength": 4, "maxLength": 40},
         "relation": {"type": "string", "enum": ["related", "part_of"]},
         "strength": {"type": "number"},
         "sure": {"type": "boolean"},
@@ -50,14 +50,6 @@ LEAVES = st.one_of(
     ),
     st.tuples(st.integers(0, 5), st.integers(1, 9)).map(
         lambda size: {"type": "string", "minLength": size[0], "maxLength": size[0] + size[1]}
-    ),
-    st.tuples(st.integers(2, 5), st.integers(1, 9)).map(
-        lambda size: {
-            "type": "string",
-            "minLength": size[0],
-            "maxLength": size[0] + size[1],
-            "x-sentence": True,
-        }
     ),
 )
 
@@ -150,7 +142,6 @@ def test_a_mutated_answer_is_read_or_rejected_and_never_crashes(
         json.dumps(GOOD | {"context": "a \u202e turn."}),
         json.dumps(GOOD | {"context": "a \u200b gap."}),
         json.dumps(GOOD | {"context": "a \ud800 half."}),
-        json.dumps(GOOD | {"context": "- a list"}),
         json.dumps(GOOD, ensure_ascii=False).replace("How to", "How\tto"),
         json.dumps(GOOD | {"relation": "causes"}),
         json.dumps(GOOD | {"relation": ["part_of"]}),

@@ -137,6 +137,7 @@ def test_subjects_are_compared_by_stem_in_any_script() -> None:
 
 def test_numbers_are_compared_without_leading_zeros() -> None:
     assert numbers_in("08:15 and 007") == {"8", "15", "7"}
+    assert numbers_in("1 900, or £12,500.") >= {"1900", "12500"}
 
 
 def test_only_the_first_texts_of_a_list_are_read() -> None:

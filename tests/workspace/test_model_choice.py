@@ -38,6 +38,9 @@ def test_a_model_never_tested_is_trusted_where_a_person_named_it(
 ) -> None:
     assert trust_in(NAMED, environment) == ModelTrust("all", PLAUSIBLE)
     assert trust_in(BUNDLED, environment) == ModelTrust("context", PLAUSIBLE)
+    # Most files that run at home are small; a test shows which can do more.
+    file = Settings(llm_backend="llama.cpp", llm_model="/models/some.gguf")
+    assert trust_in(file, environment) == ModelTrust("context", PLAUSIBLE)
 
 
 @pytest.mark.parametrize(
