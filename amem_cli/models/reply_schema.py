@@ -6,7 +6,7 @@ The subset, in which `description` may be added anywhere:
 - `array`: `items`, `maxItems` and optional `minItems`.
 - `string`: either `enum` of ASCII words, or `maxLength` with optional `minLength` and `x-words`. A
   string whose `minLength` is above 0 neither begins nor ends with a blank. With `x-words` the
-  grammar writes 5 to 40 of these words and a full stop; the check asks for the length only.
+  grammar writes 7 to 40 of these words and a full stop; the check asks for the length only.
 - `number`: 0..1 with one decimal. `boolean`.
 
 No string holds a control character, a line break, or a character that is invisible or turns the
@@ -269,7 +269,7 @@ def _text_body(schema: Schema, lines: list[str]) -> str:
     if "x-words" in schema:
         name = f"w{len(lines)}"
         lines.append(f"{name} ::= {' | '.join(map(_literal, schema['x-words']))}")
-        return rf'{name} ([,;:]? " " {name}){{4,39}} "."'
+        return rf'{name} ([,;:]? " " {name}){{6,39}} "."'
     shortest, longest = _lengths(schema)
     if longest == 1:
         return "ink" if shortest else "ink?"

@@ -222,8 +222,7 @@ def _hub_refusal(host: str, repository: str, error: Exception) -> Exception:
 
 
 NOT_MEASURED = "not measured here"
-# docs/memory.md has the figures, with the command that prints them.
-BUNDLED_BENCHMARK = "links and contexts no better than without a model"
+BUNDLED_BENCHMARK = "writes contexts, which were not judged"
 
 
 @dataclass(frozen=True, slots=True)

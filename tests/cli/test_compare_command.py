@@ -47,7 +47,7 @@ def notes(vault: Path, amem: Program) -> Path:
 
 def good(body: dict[str, Any]) -> str:
     schema = body["response_format"]["json_schema"]["schema"]
-    return good_answer_to(body["messages"][1]["content"], schema)
+    return good_answer_to(body["messages"][-1]["content"], schema)
 
 
 def describer(body: dict[str, Any]) -> str:

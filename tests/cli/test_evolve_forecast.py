@@ -111,7 +111,7 @@ def test_a_run_that_is_interrupted_ends_at_once_with_what_is_done(
     held = threading.Event()
 
     def content(body: dict[str, Any]) -> str:
-        text = body["messages"][1]["content"]
+        text = body["messages"][-1]["content"]
         if not any(f": {name}\n" in text for name in ("n00", "n01")):
             held.set()
             server.stopped.wait(60)

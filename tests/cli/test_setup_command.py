@@ -236,7 +236,7 @@ def test_what_only_a_vault_from_elsewhere_names_is_not_in_use_until_it_is_chosen
 
 def test_the_verdict_on_a_model_counts(here: Program, ollama: ChatServer) -> None:
     def good(body: dict[str, Any]) -> str:
-        return good_answer_to(body["messages"][1]["content"], body["format"])
+        return good_answer_to(body["messages"][-1]["content"], body["format"])
 
     ollama.content = good
     assert here("setup", "--yes").code == 0
