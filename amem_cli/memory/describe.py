@@ -37,7 +37,7 @@ TITLE_BYTES = 160
 ANSWER_TOKENS = 280
 _TAG_BYTES = 40
 _FAULT_BYTES = 600
-_WORD = re.compile(r"[^\W_]+(?:[-'’.,:/–_&][^\W_]+)*")
+_WORD = re.compile(r"[€£$¥]?[^\W_]+(?:[-'’.,:/–_&][^\W_]+)*[%€]?|[€£$¥%]")
 # The stop behind an initial does not end what is said.
 _INITIAL = re.compile(r"(?<!\w)[^\W\d_]\.")
 
@@ -115,7 +115,7 @@ def summary_request(title: str, text: str, deadline: float) -> ModelRequest:
         return "\n".join([*_shown(title, text), words["question"]])
 
     context = text_schema(20, 2 * LONGEST_CONTEXT)
-    shown, joining = "\n".join(_shown(title, text)), words["joining"].split()
+    shown, joining = f"{title}\n{fenced(text, TEXT_BYTES)}", words["joining"].split()
     own = _WORD.findall(shown) + _INITIAL.findall(shown)
     if not any(map(is_unspaced, own)):
         written = (*own, *(word[:1].lower() + word[1:] for word in own))

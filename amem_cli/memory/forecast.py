@@ -18,7 +18,7 @@ LEAST_MEASURED = 5
 MOST_MEASURED = 200
 # Tokens of a note's requests without its text, and of the answers: those of a trusted model, which
 # is shown older notes too, and of any other.
-_USUAL_TOKENS = {True: (1250, 220), False: (200, 60)}
+_USUAL_TOKENS = {True: (1250, 220), False: (490, 40)}
 _BYTES_PER_TOKEN = 4
 # As the journal names the prompts of a note's requests.
 _PROMPTS = {

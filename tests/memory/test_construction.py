@@ -106,10 +106,12 @@ def test_what_is_asked_of_a_small_model_is_the_same_for_every_note_but_for_the_n
 
 
 def test_a_small_model_keeps_to_the_words_of_the_note() -> None:
-    schema = summary_request("Died 2x", 'Fuel filter, "see how black"; GHS 1,800.', 9).schema
+    text = 'Fuel filter, "see how black"; GHS 1,800, 4 180 € or £90, says Jonas K. at 8:15.'
+    schema = summary_request("Died 2x", text, 9).schema
     words = schema["properties"]["context"]["x-words"]
     assert {"Fuel", "fuel", "filter", "GHS", "1,800", "because", "weil"} <= set(words)
-    assert "wheat" not in words
+    assert {"€", "£90", "K.", "8:15"} <= set(words)
+    assert {"wheat", "Note"}.isdisjoint(words)
     assert to_gbnf(schema)
     assert "x-words" not in summary_request("降低", "降低亮度。", 9).schema["properties"]["context"]
     # What a server cannot be kept from is checked.
