@@ -53,6 +53,12 @@ class LanguageModelContract:
     def test_it_answers_in_the_asked_shape(self, model: LanguageModel) -> None:
         assert_answers(model, request_about("Rye bread needs a long rise."))
 
+    def test_it_takes_examples(self, model: LanguageModel) -> None:
+        said = '{"keywords": ["oats"], "relation": "related", "strength": 0.2, "sure": true}'
+        request = request_about("Rye bread needs a long rise.", examples=(("Oats.", said),))
+        plain = model.answer(request_about(request.text))
+        assert assert_answers(model, request).prompt_tokens >= plain.prompt_tokens
+
     def test_it_answers_another_schema_next(self, model: LanguageModel) -> None:
         assert_answers(model, request_about("Rye bread needs a long rise."))
         schema = {"type": "object", "properties": {"again": {"type": "boolean"}}}

@@ -89,6 +89,15 @@ def test_it_sends_what_such_servers_expect(server: ChatServer, model: OpenAIServ
     }
 
 
+def test_examples_are_turns_of_the_same_chat(server: ChatServer, model: OpenAIServerModel) -> None:
+    examples = (("Spelt.", '{"sure": true}'), ("Oats.", '{"sure": false}'))
+    assert_answers(model, request_about("Rye bread.", examples=examples))
+    messages = server.requests[0].body["messages"]
+    assert [each["role"] for each in messages] == ["system", *["user", "assistant"] * 2, "user"]
+    said = [text for each in examples for text in each]
+    assert [each["content"] for each in messages] == [INSTRUCTIONS, *said, "Rye bread."]
+
+
 def test_control_strings_of_a_note_do_not_reach_the_server_whole(
     server: ChatServer, model: OpenAIServerModel
 ) -> None:
