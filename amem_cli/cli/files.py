@@ -150,7 +150,7 @@ def write_in_editor(text: str) -> str:
         return path.read_text(encoding="utf-8")
 
 
-def write_export(path: Path, content: str | bytes | Iterable[str]) -> None:
+def write_export(path: Path, content: str | Iterable[str]) -> None:
     """Write a file that the user named, text as UTF-8.
 
     An existing file is replaced only once the new one is complete.
@@ -163,7 +163,7 @@ def write_export(path: Path, content: str | bytes | Iterable[str]) -> None:
 
     if ".amem" in path.resolve().parts:
         raise UsageError(f"{path} is in amem's own folder", hint="Write it somewhere else.")
-    raw = content if isinstance(content, bytes) else "".join(content).encode("utf-8")
+    raw = "".join(content).encode("utf-8")
     # If the user named a link, it must stay one: replace what it leads to.
     target = path.resolve()
     try:

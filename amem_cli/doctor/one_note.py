@@ -22,7 +22,7 @@ from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import WikiLink, is_attachment, target_span
 from amem_cli.markdown.regions import conflict_line
-from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.front_matter import header_of
 from amem_cli.notes.names import (
     NameTable,
     conflict_copy,
@@ -303,8 +303,7 @@ def _header(note: Note, text: str) -> Iterator[PlacedFinding]:
 def property_line(raw: bytes, name: str) -> int:
     """The 1-based line of a property; 0 if it is unknown."""
     try:
-        fences = find_fences(raw)
-        header = read_header(raw, fences) if fences else None
+        header = header_of(raw)
     except HeaderRefused:
         return 0
     entry = header.entry(name) if header else None

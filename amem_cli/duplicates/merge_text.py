@@ -12,7 +12,7 @@ from amem_cli.errors import HeaderRefused, SettingsError
 from amem_cli.markdown.footnotes import find_footnotes, with_own_footnotes
 from amem_cli.markdown.outline import headings
 from amem_cli.markdown.regions import find_regions
-from amem_cli.notes.front_matter import BOM, Entry, Header, find_fences, read_header
+from amem_cli.notes.front_matter import BOM, Entry, Header, find_fences, header_of, read_header
 from amem_cli.notes.note import PropertyNames, body_bytes
 
 _LINE = re.compile(r"[^\n]*\n?")
@@ -116,7 +116,7 @@ def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> s
 
 def alias_property(raw: bytes) -> str:
     """The name of the property that holds, or would hold, a note's aliases."""
-    header = _header(raw)
+    header = header_of(raw)
     names = (entry.name for entry in header.entries) if header else ()
     return next((name for name in names if name.casefold() == _ALIASES[0]), _ALIASES[0])
 
@@ -127,7 +127,7 @@ def united_properties(kept: bytes, other: bytes, names: PropertyNames) -> tuple[
     Leaves amem's own fields, titles, aliases and `private` to the caller. Also returns as YAML what
     has another value in `kept`, after the comments on their own lines that `kept` lacks.
     """
-    theirs, ours = _header(other), _header(kept)
+    theirs, ours = header_of(other), header_of(kept)
     if theirs is None:
         return kept, ""
     existing = {entry.name.casefold(): entry for entry in ours.entries} if ours else {}
@@ -162,11 +162,6 @@ def _lost_comments(theirs: Header, ours: Header | None, sources: Sequence[str]) 
             yield f"{comment}\n"
 
 
-def _header(raw: bytes) -> Header | None:
-    fences = find_fences(raw)
-    return read_header(raw, fences) if fences else None
-
-
 def _source(header: Header, entry: Entry) -> str:
     """The lines of a property with LF."""
     starts = [header.text.rfind("\n", 0, each.start) + 1 for each in header.entries]
@@ -191,10 +186,10 @@ def _with_entries(raw: bytes, sources: Sequence[str]) -> bytes:
     # Read back: what was there must mean the same, and the body must be untouched.
     fresh = find_fences(after)
     same_body = fresh is not None and after[fresh.body_start :] == raw[fences.body_start :]
-    headers = [before, *(_header(f"---\n{each}---\n".encode()) for each in sources)]
+    headers = [before, *(header_of(f"---\n{each}---\n".encode()) for each in sources)]
     wanted = [meaning for header in headers for meaning in _meanings(header)]
     # Lines added to an indented mapping would end it.
-    if before.indent or not same_body or _meanings(_header(after)) != wanted:
+    if before.indent or not same_body or _meanings(header_of(after)) != wanted:
         raise HeaderRefused("the properties would read otherwise", line=1, hint="")
     return after
 

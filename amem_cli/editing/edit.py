@@ -21,7 +21,7 @@ from amem_cli.markdown.outline import Heading, headings
 from amem_cli.memory.outcome import ANALYZER
 from amem_cli.memory.plan import owned_link, target_of
 from amem_cli.notes.canvas import card_files, card_texts
-from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.front_matter import header_of
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import resolve, shortest_target
 from amem_cli.notes.note import RELATIONS, Note, Relation, body_bytes
@@ -415,8 +415,7 @@ def _without_machine_link(
 def category_of(raw: bytes) -> str:
     """The category in a note's bytes; empty if there is none, or none that is text."""
     try:
-        fences = find_fences(raw)
-        header = read_header(raw, fences) if fences else None
+        header = header_of(raw)
     except HeaderRefused:
         return ""
     entry = header.entry(_CATEGORY) if header else None

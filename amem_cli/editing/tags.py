@@ -14,7 +14,7 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event
 from amem_cli.markdown.links import rewrite_hashtags, tag_key
-from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.front_matter import header_of
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.note import body_bytes
 
@@ -155,10 +155,9 @@ class _Retagging:
     def _other_properties(self, draft: NoteDraft) -> bytes:
         """The note with the new tags in properties such as `tag`, which Obsidian reads as well."""
         names = self._ports.names
-        fences = find_fences(draft.raw)
-        if fences is None or names.tags != "tags":
+        header = header_of(draft.raw) if names.tags == "tags" else None
+        if header is None:
             return draft.raw
-        header = read_header(draft.raw, fences)
         changes: dict[str, list[str]] = {}
         for entry in header.entries:
             if entry.name == "tags" or entry.name.casefold() not in ("tags", "tag"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -65,35 +64,6 @@ class CommitBatch:
         return [path for path, machine in self._written.items() if machine or path in changed]
 
 
-class MachineCommits:
-    """The changes of one vault since its last commit; several threads may add to them."""
-
-    def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
-        self._root = root
-        self._environment = environment
-        self._collecting = threading.Lock()
-        self._batch = CommitBatch()
-
-    def collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        """Add a completed change."""
-        with self._collecting:
-            self._batch.collect(writes, events)
-
-    def commit(self) -> list[str]:
-        """Commit what was collected since the last call; notices for the user, one line each."""
-        with self._collecting:
-            batch, self._batch = self._batch, CommitBatch()
-        if not batch:
-            return []
-        from amem_cli.git.repository import commit_files
-
-        state = self._root / STATE_FOLDER
-        journal = (state / "journal").glob(f"*-{machine_name(self._environment)}.jsonl")
-        records = sorted(path.relative_to(self._root).as_posix() for path in journal)
-        records += [f"{STATE_FOLDER}/review/", f"{STATE_FOLDER}/devices/"]
-        return commit(batch, partial(commit_files, self._root, self._environment), records)
-
-
 def is_machine_change(event: Event) -> bool:
     """True for changes of the machine or an agent, and for a person's decision about them."""
     if event.kind in _BOOKKEEPING:
@@ -107,6 +77,16 @@ def _agent(event: Event) -> str:
     if event.by != "person" or not isinstance(client, str):
         return ""
     return one_line(client, TITLE_CHARACTERS)
+
+
+def commit_batch(batch: CommitBatch, root: Path, environment: Mapping[str, str]) -> list[str]:
+    """Commit a vault's changes with what describes them; notices for the user, one line each."""
+    from amem_cli.git.repository import commit_files
+
+    journal = (root / STATE_FOLDER / "journal").glob(f"*-{machine_name(environment)}.jsonl")
+    records = sorted(path.relative_to(root).as_posix() for path in journal)
+    records += [f"{STATE_FOLDER}/review/", f"{STATE_FOLDER}/devices/"]
+    return commit(batch, partial(commit_files, root, environment), records)
 
 
 def commit(

@@ -349,6 +349,12 @@ def body_start(raw: bytes, fences: Fences | None) -> int:
     return len(BOM) if raw.startswith(BOM) else 0
 
 
+def header_of(raw: bytes) -> Header | None:
+    """A note's header; None if it has none. Raises what `find_fences` and `read_header` do."""
+    fences = find_fences(raw)
+    return read_header(raw, fences) if fences else None
+
+
 # One change of a note asks for its header many times.
 @lru_cache(maxsize=8)
 def read_header(raw: bytes, fences: Fences) -> Header:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from amem_cli.graph.stats import ModelCost, Stats
     from amem_cli.terminal.output import Console
 
-ROWS_SHOWN = 12
-
 
 def show_stats(
     console: Console,

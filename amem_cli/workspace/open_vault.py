@@ -17,7 +17,7 @@ from amem_cli.workspace.connection import Caller, ConfiguredModels, Connection
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from amem_cli.git.batch import MachineCommits
+    from amem_cli.git.batch import CommitBatch
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.sync import SyncReport
     from amem_cli.journal.events import Event, NoteWrite
@@ -66,7 +66,7 @@ class OpenVault:
         # Held by the call that the language model works for.
         self._model_lock = threading.RLock()
         self._committing = threading.Lock()
-        self._commits: MachineCommits | None = None
+        self._batch: CommitBatch | None = None
 
     @property
     def _connection(self) -> Connection:
@@ -313,11 +313,11 @@ class OpenVault:
         """Keep what was changed for the next commit."""
         # Two threads that collect at first must not make two collections.
         with self._changed:
-            if self._commits is None:
-                from amem_cli.git.batch import MachineCommits
+            if self._batch is None:
+                from amem_cli.git.batch import CommitBatch
 
-                self._commits = MachineCommits(self.root, self.environment)
-        self._commits.collect(writes, events)
+                self._batch = CommitBatch()
+            self._batch.collect(writes, events)
 
     def commit(self) -> None:
         """Commit what the machine changed since the last time, if the settings say so."""
@@ -326,11 +326,15 @@ class OpenVault:
 
     def commit_changes(self) -> list[str]:
         """Commit as `commit` does; returns the notices for the user."""
-        if self._commits is None:
+        with self._changed:
+            batch, self._batch = self._batch, None
+        if not batch:
             return []
+        from amem_cli.git.batch import commit_batch
+
         with self._committing:
             try:
-                return self._commits.commit()
+                return commit_batch(batch, self.root, self.environment)
             except AmemError as error:
                 return [error.message]
 
