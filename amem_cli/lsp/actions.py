@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
@@ -24,12 +24,13 @@ from amem_cli.lsp.editor import (
     Document,
     Editor,
 )
-from amem_cli.lsp.rename import document_edit, text_edits
+from amem_cli.lsp.rename import document_edit
 from amem_cli.markdown.links import format_link
-from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import shortest_target
-from amem_cli.notes.note import parse_note
 from amem_cli.search.suggestions import suggestions
+
+if TYPE_CHECKING:
+    from amem_cli.index.records import NoteSummary
 
 _LINKS_OFFERED = 5
 _REASON_CHARACTERS = 80
@@ -143,45 +144,31 @@ def _suggested(editor: Editor, document: Document) -> Iterator[lsp.CodeAction]:
 
 
 def accept_link(editor: Editor, source: str, target: str) -> None:
-    """Make a suggested link the person's: amem writes it, or the editor if it has the note open
-    with changes that are not saved."""
-    one, other = _known(editor, source), _known(editor, target)
-    opened = editor.open_documents.get(source)
-    if opened is None or editor.is_saved(opened):
-        link(editor.vault.ports, one, other)
-    else:
-        _link_in_editor(editor, opened, target)
+    """Make a suggested link the person's."""
+    link(editor.vault.ports, *_ends(editor, source, target))
     editor.upkeep.soon(at_once=True)
-
-
-def _link_in_editor(editor: Editor, document: Document, target: str) -> None:
-    names = editor.vault.ports.names
-    raw = document.text.encode("utf-8")
-    written = format_link(shortest_target(target, editor.vault.index.names))
-    links = [*parse_note(document.path, raw, names).links, written]
-    after = edit_header(raw, {names.links: links}, names).decode("utf-8")
-    edit = document_edit(document, text_edits(document, after))
-    if not editor.server.apply(lsp.WorkspaceEdit(document_changes=[edit]), "Add a link"):
-        raise UsageError("the editor did not make the change", hint="Nothing was linked.")
 
 
 def never_link(editor: Editor, source: str, target: str) -> None:
     """Reject a suggested link; amem does not suggest it again."""
-    one, other = _known(editor, source), _known(editor, target)
-    for note in (one, other):
-        opened = editor.open_documents.get(note.path)
-        # Only a note without an id is written, for by its id the decision is kept.
-        if note.id is None and opened is not None and not editor.is_saved(opened):
-            raise UsageError(f"{note.path} is not saved", hint=_SAVE_FIRST)
-    unlink(editor.vault.ports, one, other)
+    unlink(editor.vault.ports, *_ends(editor, source, target))
     editor.upkeep.soon(at_once=True)
 
 
-def _known(editor: Editor, path: str) -> Any:
-    note = editor.vault.index.notes.summary(path)
-    if note is None:
-        raise NotFoundError(f"there is no note {path} any more", hint="Look at the links again.")
-    return note
+def _ends(editor: Editor, source: str, target: str) -> list[NoteSummary]:
+    """The two notes of a link; those without an id get one, and the first gets the link."""
+    notes = []
+    for path in (source, target):
+        note = editor.vault.index.notes.summary(path)
+        if note is None:
+            hint = "Look at the links again."
+            raise NotFoundError(f"there is no note {path} any more", hint=hint)
+        opened = editor.open_documents.get(path)
+        is_written = path == source or note.id is None
+        if is_written and opened is not None and not editor.is_saved(opened):
+            raise UsageError(f"{path} is not saved", hint=_SAVE_FIRST)
+        notes.append(note)
+    return notes
 
 
 def organise(editor: Editor, uri: str) -> None:
@@ -224,7 +211,7 @@ def extract(editor: Editor, uri: str, version: int | None, start: int, end: int)
     edit = lsp.TextEdit(document.positions.range(begin, begin + len(kept)), link)
     change = lsp.WorkspaceEdit(document_changes=[document_edit(document, [edit])])
     if not editor.server.apply(change, "Move the selection to a new note"):
-        editor.vault.remove(_known(editor, path))
+        editor.vault.remove(editor.vault.note(path))
         raise UsageError("the editor did not make the change", hint=f"{path} is in the trash.")
     editor.upkeep.soon(at_once=True)
 
@@ -234,9 +221,8 @@ def fix(editor: Editor, uri: str, message: str) -> None:
     document = _document(editor, uri)
     if not editor.is_saved(document):
         raise UsageError(f"{document.path} is not saved", hint=_SAVE_FIRST)
-    found: list[PlacedFinding] = findings(editor, document)
-    fitting = (each.finding.fix for each in found if each.finding.message == message)
-    repair = next((each for each in fitting if each is not None), None)
+    found = [each.finding for each in findings(editor, document)]
+    repair = next((each.fix for each in found if each.fix and each.message == message), None)
     if repair is None:
         raise UsageError("the note has changed meanwhile", hint="Look at it again.")
     editor.server.tell(repair())

@@ -1,20 +1,18 @@
-"""What an editor shows of notes and their links: hover, places, references, symbols, hints."""
+"""What an editor shows of notes and their links: hover, places, references, search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
 from amem_cli.lsp.editor import Document, Editor, first_lines
-from amem_cli.markdown.links import WikiLink, is_attachment, target_span
-from amem_cli.markdown.outline import Heading, block_place, heading_named, headings
+from amem_cli.markdown.links import WikiLink, is_attachment
+from amem_cli.markdown.outline import block_place, heading_named, headings
 from amem_cli.notes.note_links import all_links, link_at
 
 if TYPE_CHECKING:
     from amem_cli.search.read import NoteView
-    from amem_cli.search.search import Hit
 
 _LINKS_SHOWN = 6
 _SYMBOLS = 50
@@ -39,8 +37,8 @@ def _card(view: NoteView, source: str) -> str:
     # The link where it stands before the one of the other note.
     links = sorted(view.links, key=lambda link: link.outgoing)
     here = next((link.record for link in links if link.path == source and link.record), None)
-    lines = [f"**{_plain(note.title)}** · {note.made[:10]} · {note.path}"]
-    newer = [
+    parts = [f"**{_plain(note.title)}** · {note.made[:10]} · {note.path}"]
+    parts += [
         f"⚠ {kind} by **{_plain(each.title)}** since {each.made[:10]}"
         for kind, those in (
             ("superseded", view.supersession.superseded_by),
@@ -48,7 +46,6 @@ def _card(view: NoteView, source: str) -> str:
         )
         for each in those
     ]
-    parts = [*lines, *newer]
     if note.context:
         parts.append(f"*{_plain(note.context)}*")
     if here is not None:
@@ -56,17 +53,14 @@ def _card(view: NoteView, source: str) -> str:
         parts.append(f"Linked here as *{here.relation}*{why}")
     if beginning := first_lines(view.note.body):
         parts += ["---", beginning]
-    links = [each for each in view.links if each.record is not None][:_LINKS_SHOWN]
-    if links:
-        parts.append("---")
-        parts.append(
-            "\n".join(
-                f"- {'→' if each.outgoing else '←'} {_plain(each.title)} ({each.record.relation})"
-                + (f": {_plain(each.record.reason)}" if each.record.reason else "")
-                for each in links
-                if each.record is not None
-            )
-        )
+    rows = [
+        f"- {'→' if each.outgoing else '←'} {_plain(each.title)} ({each.record.relation})"
+        + (f": {_plain(each.record.reason)}" if each.record.reason else "")
+        for each in view.links
+        if each.record is not None
+    ]
+    if rows:
+        parts += ["---", "\n".join(rows[:_LINKS_SHOWN])]
     return "\n\n".join(parts)
 
 
@@ -136,60 +130,23 @@ def references(editor: Editor, params: lsp.ReferenceParams) -> list[lsp.Location
     return found
 
 
-def document_links(editor: Editor, params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
-    """The links of a note that lead to notes."""
-    document = editor.document(params.text_document.uri)
-    if document is None:
-        return []
-    found = []
-    for link in all_links(document.text, document.body):
-        path = editor.target(link, document.path) if link.target else None
-        if path is None:
-            continue
-        start, end = target_span(document.text, link)
-        found.append(
-            lsp.DocumentLink(
-                document.positions.range(start, end), target=editor.uri(path), tooltip=path
-            )
-        )
-    return found
-
-
-def document_symbols(editor: Editor, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
-    """The outline of a note's headings."""
-    document = editor.document(params.text_document.uri)
-    if document is None:
-        return []
-    return _nested(document, iter(headings(document.text, document.body)))
-
-
-def _nested(document: Document, outline: Iterator[Heading]) -> list[lsp.DocumentSymbol]:
-    top: list[lsp.DocumentSymbol] = []
-    above: list[tuple[int, lsp.DocumentSymbol]] = []
-    for heading in outline:
-        symbol = lsp.DocumentSymbol(
-            # The protocol takes no empty name.
-            name=heading.text or "#" * heading.level,
-            kind=lsp.SymbolKind.String,
-            range=document.positions.range(heading.start, heading.section_end),
-            selection_range=document.positions.range(heading.start, heading.end),
-            children=[],
-        )
-        while above and above[-1][0] >= heading.level:
-            above.pop()
-        siblings = above[-1][1].children if above else top
-        assert isinstance(siblings, list)
-        siblings.append(symbol)
-        above.append((heading.level, symbol))
-    return top
-
-
 def workspace_symbols(
     editor: Editor, params: lsp.WorkspaceSymbolParams
 ) -> list[lsp.SymbolInformation]:
     """Notes for a query, by meaning and by words."""
     if not params.query.strip():
         return []
+    from amem_cli.search.search import search
+
+    encoder = editor.upkeep.encoder
+    found = search(
+        editor.vault.index,
+        params.query,
+        encoder=encoder,
+        mode="keyword" if encoder is None else "hybrid",
+        limit=_SYMBOLS,
+        neighbors=False,
+    )
     start = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
     return [
         lsp.SymbolInformation(
@@ -198,47 +155,5 @@ def workspace_symbols(
             location=lsp.Location(editor.uri(hit.note.path), start),
             container_name=hit.note.context or hit.note.path,
         )
-        for hit in _found(editor, params.query)
+        for hit in found
     ]
-
-
-def _found(editor: Editor, query: str) -> list[Hit]:
-    from amem_cli.search.search import search
-
-    encoder = editor.upkeep.encoder
-    return search(
-        editor.vault.index,
-        query,
-        encoder=encoder,
-        mode="keyword" if encoder is None else "hybrid",
-        limit=_SYMBOLS,
-        neighbors=False,
-    )
-
-
-def inlay_hints(editor: Editor, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-    """Relation and strength behind the links in the properties that are in sight."""
-    document = editor.document(params.text_document.uri)
-    note = editor.note(document) if document is not None and editor.server.shows_hints else None
-    if document is None or note is None:
-        return []
-    records = editor.vault.index.link_history.records(note.path)
-    by_text = {record.text: record for record in records.values()}
-    start, end = document.at(params.range.start), document.at(params.range.end)
-    found = []
-    for link in all_links(document.text[: document.body], document.body):
-        record = by_text.get(document.text[link.start : link.end])
-        if record is None or not start <= link.start <= end:
-            continue
-        strength = "" if record.by == "person" else f" {record.strength:.2f}"
-        # Behind the quotes that stand around a link in YAML.
-        place = document.positions.line_end(document.positions.position(link.end).line)
-        found.append(
-            lsp.InlayHint(
-                position=document.positions.position(place),
-                label=f"{record.relation}{strength}",
-                padding_left=True,
-                tooltip=record.reason or None,
-            )
-        )
-    return found

@@ -49,8 +49,6 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     lsp.TEXT_DOCUMENT_HOVER: ("reading.hover", None),
     lsp.TEXT_DOCUMENT_DEFINITION: ("reading.definition", None),
     lsp.TEXT_DOCUMENT_REFERENCES: ("reading.references", None),
-    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: ("reading.document_links", lsp.DocumentLinkOptions()),
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("reading.document_symbols", None),
     lsp.WORKSPACE_SYMBOL: ("reading.workspace_symbols", None),
     lsp.TEXT_DOCUMENT_CODE_ACTION: (
         "actions.code_actions",
@@ -58,7 +56,6 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     ),
     lsp.TEXT_DOCUMENT_PREPARE_RENAME: ("rename.prepare", None),
     lsp.TEXT_DOCUMENT_RENAME: ("rename.rename", lsp.RenameOptions(prepare_provider=True)),
-    lsp.TEXT_DOCUMENT_INLAY_HINT: ("reading.inlay_hints", None),
 }
 # By the commands of code actions.
 COMMANDS = {
@@ -93,14 +90,13 @@ class _Protocol(LanguageServerProtocol):
 
 
 class EditorServer:
-    """Serves a vault to one editor, which may want relation and strength beside links."""
+    """Serves a vault to one editor."""
 
     def __init__(self, vault: Workspace) -> None:
         self._vault = vault
         self._threads = ThreadPoolExecutor(THREADS, "amem-lsp")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._protocol = self._new_protocol()
-        self.shows_hints = False
         self._checks: dict[str, asyncio.Task[None]] = {}
 
     @functools.cached_property
@@ -136,7 +132,6 @@ class EditorServer:
         for command, handler in COMMANDS.items():
             server.command(command)(self._running(handler))
         for method, handle in (
-            (lsp.INITIALIZE, self._initialize),
             (lsp.INITIALIZED, self._initialized),
             (lsp.TEXT_DOCUMENT_DID_OPEN, self._opened),
             (lsp.TEXT_DOCUMENT_DID_CHANGE, self._changed),
@@ -205,10 +200,6 @@ class EditorServer:
             and edits.document_changes
             and lsp.ResourceOperationKind.Rename in (edits.resource_operations or ())
         )
-
-    def _initialize(self, params: lsp.InitializeParams) -> None:
-        options = params.initialization_options
-        self.shows_hints = isinstance(options, dict) and options.get("inlayHints") is True
 
     def _initialized(self, params: Any) -> None:
         self._loop = asyncio.get_running_loop()

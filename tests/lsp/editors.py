@@ -60,7 +60,6 @@ class TextEditor:
         amem: Program,
         vault: Path,
         capabilities: lsp.ClientCapabilities = CAPABILITIES,
-        options: object = None,
         **variables: str,
     ) -> None:
         self.vault = vault
@@ -80,11 +79,7 @@ class TextEditor:
         self._wait(self.client.start_io(*line, env=environment, cwd=amem.folder))
         self.greeting: lsp.InitializeResult = self.ask(
             "initialize",
-            lsp.InitializeParams(
-                capabilities=capabilities,
-                root_uri=vault.as_uri(),
-                initialization_options=options,
-            ),
+            lsp.InitializeParams(capabilities=capabilities, root_uri=vault.as_uri()),
         )
         self._call(lambda: self.client.initialized(lsp.InitializedParams()))
 
@@ -307,11 +302,10 @@ def editing(
     amem: Program,
     vault: Path,
     capabilities: lsp.ClientCapabilities = CAPABILITIES,
-    options: object = None,
     **variables: str,
 ) -> Iterator[TextEditor]:
     """An editor on the vault, which is closed at the end."""
-    editor = TextEditor(amem, vault, capabilities, options, **variables)
+    editor = TextEditor(amem, vault, capabilities, **variables)
     try:
         yield editor
     finally:

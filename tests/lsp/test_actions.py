@@ -62,19 +62,20 @@ def test_a_suggested_link_is_accepted_or_never_made(amem: Program, suggested: Pa
     assert amem("links", "--json").json["suggested"] == []
 
 
-def test_a_link_goes_through_the_editor_while_the_note_is_not_saved(
-    amem: Program, suggested: Path
-) -> None:
+def test_a_link_is_accepted_in_a_note_that_is_saved(amem: Program, suggested: Path) -> None:
     before = tree_hashes(suggested)
     with editing(amem, suggested) as editor:
         editor.open("Dough.md")
         action = offered(editor, "Dough.md", "Link to “Butter”")
         editor.type("Dough.md", editor.texts["Dough.md"] + "😀 Not saved.\n")
-        editor.run(action)
+        with pytest.raises(Exception, match="Save the note first"):
+            editor.run(action)
         assert tree_hashes(suggested) == before
-        assert '- "[[Butter]]"' in editor.texts["Dough.md"]
-        assert editor.texts["Dough.md"].endswith("A note about Dough.\n😀 Not saved.\n")
         editor.save("Dough.md")
+        editor.run(action)
+        text = (suggested / "Dough.md").read_text(encoding="utf-8")
+        assert '- "[[Butter]]"' in text
+        assert text.endswith("A note about Dough.\n😀 Not saved.\n")
     assert amem("show", "Dough", "--json").json["links"][0]["title"] == "Butter"
 
 

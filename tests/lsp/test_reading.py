@@ -1,4 +1,4 @@
-"""What an editor shows of notes: hover, definition, references, symbols, hints."""
+"""What an editor shows of notes: hover, definition, references, search."""
 
 from __future__ import annotations
 
@@ -88,17 +88,6 @@ def test_headings_above_a_line_are_headings_as_well(amem: Program, vault: Path) 
         assert found.range.start.line == 5
         offered = editor.complete("new.md", "[[report#Part one, again]] [[report#")
         assert [each.label for each in offered] == ["Field report", "Part one, again", "Two"]
-        editor.open("report.md")
-        document = lsp.TextDocumentIdentifier(editor.uri("report.md"))
-        (top,) = editor.ask(
-            "text_document_document_symbol", lsp.DocumentSymbolParams(text_document=document)
-        )
-        assert (top.name, top.range.start.line, top.selection_range.end.line) == (
-            "Field report",
-            0,
-            1,
-        )
-        assert [each.name for each in top.children] == ["Part one, again", "Two"]
 
 
 def test_references_are_the_links_of_other_notes_unsaved_ones_too(
@@ -126,28 +115,6 @@ def test_references_are_the_links_of_other_notes_unsaved_ones_too(
         ]
 
 
-def test_links_and_outline_of_a_note(amem: Program, vault: Path) -> None:
-    write_note(vault, "Whale.md", "A whale.\n")
-    text = "---\nup: '[[Whale]]'\n---\n# One\n\n[[Whale|w]] [x](Whale.md) [[No]]\n\n"
-    text += "## Two\n\ntext\n\n```\n# no\n```\n\n# Three\n"
-    with editing(amem, vault) as editor:
-        editor.begin("new.md", text)
-        identity = editor.identity("new.md")
-        links = editor.ask("text_document_document_link", lsp.DocumentLinkParams(identity))
-        assert [(each.range.start.line, each.range.start.character) for each in links] == [
-            (1, 7),
-            (5, 2),
-            (5, 16),
-        ]
-        assert {each.target for each in links} == {editor.uri("Whale.md")}
-
-        symbols = editor.ask("text_document_document_symbol", lsp.DocumentSymbolParams(identity))
-        assert [(each.name, [inner.name for inner in each.children]) for each in symbols] == [
-            ("One", ["Two"]),
-            ("Three", []),
-        ]
-
-
 def test_notes_of_the_vault_are_found_by_meaning(amem: Program, vault: Path) -> None:
     write_note(vault, "A.md", "Quarterly invoices must reach our accountant.\n")
     write_note(vault, "B.md", "The sourdough bread rose in a warm kitchen.\n")
@@ -160,16 +127,6 @@ def test_notes_of_the_vault_are_found_by_meaning(amem: Program, vault: Path) -> 
 
         editor.until(lambda: best() == "B")
         assert editor.ask("workspace_symbol", lsp.WorkspaceSymbolParams("")) == []
-
-
-def test_hints_tell_relation_and_strength_if_they_are_wanted(amem: Program, linked: Path) -> None:
-    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(99, 0))
-    for options, labels in ((None, []), ({"inlayHints": True}, ["supports 0.70"])):
-        with editing(amem, linked, options=options) as editor:
-            editor.begin("Dough.md")
-            params = lsp.InlayHintParams(editor.identity("Dough.md"), whole)
-            found = editor.ask("text_document_inlay_hint", params)
-            assert [each.label for each in found] == labels
 
 
 def test_a_note_is_served_whatever_its_name_needs_in_an_address(amem: Program, vault: Path) -> None:
