@@ -51,9 +51,6 @@ class Settings:
         llm_daily_tokens: tokens, in and out, that this vault may spend a day; 0: any number.
         llm_judge: whether the judge of links, a small model that runs here, is asked about links;
             without llama-cpp-python it never is.
-        llm_price_input, llm_price_output: what a server's model costs for a million tokens in and
-            out, in the currency of llm.currency; 0: costs are not shown.
-        llm_currency: the sign before a cost.
         evolution_mode: `auto`, `review` (changes of older notes wait for a person) or `off`.
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
         evolution_links: how sure the analyzer must be of a link that it writes: `careful`, `usual`
@@ -83,9 +80,6 @@ class Settings:
     llm_deadline_seconds: float = _within(1, 3600, usual=90.0)
     llm_daily_tokens: int = _within(0, 1_000_000_000, usual=0)
     llm_judge: str = _one_of("on", "off")
-    llm_price_input: float = _within(0, 1_000_000, usual=0.0)
-    llm_price_output: float = _within(0, 1_000_000, usual=0.0)
-    llm_currency: str = "$"
     evolution_mode: str = _one_of("auto", "review", "off")
     evolution_settle_seconds: float = _within(0, 86_400, usual=60.0)
     evolution_links: str = _one_of("usual", "careful", "eager")

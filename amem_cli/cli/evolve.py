@@ -21,8 +21,6 @@ from amem_cli.system.command_lines import joined
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
-    from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.memory.compare import Comparison, SideTotals
     from amem_cli.memory.forecast import Forecast
     from amem_cli.workspace.workspace import Workspace
 
@@ -74,35 +72,28 @@ def evolve(
         else:
             paths = queue.unprocessed() if everything else [note.path for note in queue.pending()]
         paths, rest = paths[:limit], paths[len(paths[:limit]) :]
-        if not paths:
-            _say_what_is_left(session, workspace.index)
+        # What amem does not do unasked, such as the notes of an adopted folder.
+        if not paths and (unprocessed := len(queue.unprocessed())):
+            hint = f"{plural(unprocessed, 'note')} never processed: amem evolve --all"
+            session.output.notice(hint)
         is_large = everything or len(paths) > NOTES_WITHOUT_FORECAST
         forecast = workspace.forecast(paths) if is_large else None
-        if forecast is not None and not _agreed(session, workspace, forecast, yes, dry_run):
+        if forecast is not None and not _agreed(session, forecast, yes, dry_run):
             raise typer.Exit(EXIT_NOT_FOUND)
         how = {"dry_run": dry_run, "asked": bool(notes), "again": again}
         code = _evolve(session, workspace, paths, rest, forecast, **how)
     raise typer.Exit(code)
 
 
-def _agreed(
-    session: Session, workspace: Workspace, forecast: Forecast, yes: bool, dry_run: bool
-) -> bool:
+def _agreed(session: Session, forecast: Forecast, yes: bool, dry_run: bool) -> bool:
     """Say what a run will take; whether the user wants it, if it is large and there is one."""
     from amem_cli.cli.files import agreed, can_ask
     from amem_cli.terminal.progress import forecast_line
 
-    output, currency = session.output, workspace.settings.llm_currency
-    output.notice(forecast_line(forecast, currency, dry_run=dry_run))
+    output = session.output
+    output.notice(forecast_line(forecast, dry_run=dry_run))
     asks = forecast.remote and forecast.notes > NOTES_WITHOUT_FORECAST
     return yes or not asks or not can_ask(output) or agreed(output, "go on?")
-
-
-def _say_what_is_left(session: Session, index: MemoryIndex) -> None:
-    """What amem does not do unasked, though nothing is pending, and how to ask for it."""
-    # Such as the notes of an adopted folder.
-    if unprocessed := len(index.queue.unprocessed()):
-        session.output.notice(f"{plural(unprocessed, 'note')} never processed: amem evolve --all")
 
 
 def _evolve(
@@ -306,14 +297,15 @@ def compare(
         amem compare ollama:qwen3:4b Qwen_Qwen3-4B-Q4_K_M -n 20
         amem compare bundled none "Weekly review" --json
     """
+    from amem_cli.terminal.compare import comparison_document, show_comparison
     from amem_cli.terminal.progress import transfer_progress
-    from amem_cli.workspace import comparison
+    from amem_cli.workspace.comparison import compare as compared_by
 
     session = session_of(context)
     with session.workspace() as workspace:
         chosen = all_named(workspace, notes) if notes else []
         with transfer_progress(session.output) as transferred:
-            compared = comparison.compare(
+            compared = compared_by(
                 workspace, (first, second), chosen, count=limit, transferred=transferred
             )
         if not compared.notes:
@@ -323,22 +315,13 @@ def compare(
                 compared.run(progress)
         finally:
             # What was answered until an interrupt is worth seeing, and was paid for.
-            totals = comparison.totals_with_cost(compared, workspace.settings)
-            _show(session, compared, totals, workspace.settings.llm_currency)
+            if any(compared.results):
+                session.output.result(
+                    lambda: comparison_document(compared),
+                    lambda console: show_comparison(console, compared),
+                )
     if compared.stopped:
         reason, hint = compared.stopped
         session.output.notice(f"stopped: {reason}. {hint}")
     if compared.stopped or compared.gave_up:
         raise typer.Exit(EXIT_FIXABLE)
-
-
-def _show(
-    session: Session, compared: Comparison, totals: tuple[SideTotals, SideTotals], currency: str
-) -> None:
-    from amem_cli.terminal.compare import comparison_document, show_comparison
-
-    if any(compared.results):
-        session.output.result(
-            lambda: comparison_document(compared, totals),
-            lambda console: show_comparison(console, compared, totals, currency),
-        )

@@ -297,9 +297,8 @@ def test(
         session.output.progress("testing the models", at_once=False) as progress,
     ):
         report = report_on_models(workspace, seconds, progress)
-        currency = workspace.settings.llm_currency
     session.output.result(
-        lambda: report_document(report), lambda console: show_report(console, report, currency)
+        lambda: report_document(report), lambda console: show_report(console, report)
     )
     if report.model and (report.verdict is None or report.verdict.kind == "unfit"):
         raise typer.Exit(EXIT_NOT_FOUND)

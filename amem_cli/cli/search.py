@@ -217,14 +217,6 @@ def list_(
     pending: Annotated[
         bool, Option("--pending", help="Only notes that amem has yet to process.")
     ] = False,
-    never_read: Annotated[
-        bool,
-        Option(
-            "--never-read",
-            help="Only notes that no search and no `show` ever returned. amem does not see what"
-            " you open in an editor.",
-        ),
-    ] = False,
     sort: Annotated[
         Literal["created", "modified", "read", "title", "path"], Option(help="Sort by.")
     ] = "created",
@@ -238,11 +230,11 @@ def list_(
     Examples:
 
         amem list --tag zettelkasten -k 20
-        amem list --orphans --never-read --sort title
+        amem list --orphans --sort title
+        amem list --sort read --reverse
         amem list --created yesterday
         amem list --since "last week" --path 'daily/2026-*'
     """
-    from amem_cli.search.read import Wanted
     from amem_cli.search.search import day_of
 
     selection = filters(tag, since, until, path, created, as_of)
@@ -250,7 +242,8 @@ def list_(
     with session.workspace() as workspace:
         notes = workspace.list_notes(
             filters=selection,
-            wanted=Wanted(orphans, pending, never_read),
+            orphans=orphans,
+            pending=pending,
             sort=sort,
             reverse=reverse,
             limit=limit,

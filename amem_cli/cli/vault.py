@@ -161,9 +161,8 @@ def _update(session: Session, workspace: Workspace) -> None:
 def stats(context: typer.Context) -> None:
     """Count notes, links, orphans and pending work, and what the model cost.
 
-    Tokens, seconds and costs include `add`, `evolve` and `watch`, not `ask`. Costs need the prices
-    of a million tokens in llm.price_input and llm.price_output; a model on this machine is free.
-    Growth counts the notes and links that exist now.
+    Tokens and seconds include `add`, `evolve` and `watch`, not `ask`. Growth counts the notes and
+    links that exist now.
 
     Examples:
 
@@ -182,7 +181,7 @@ def stats(context: typer.Context) -> None:
         # The lock is in the vault, but the status in the state folder of whoever watches.
         elsewhere = "elsewhere" if status is None and is_watched(workspace.root) else ""
         watcher = elsewhere if status is None else status.state
-        limit, currency = workspace.settings.llm_daily_tokens, workspace.settings.llm_currency
+        limit = workspace.settings.llm_daily_tokens
         spent = TokenLedger(workspace.root, workspace.environment).used() if limit else None
     document = {
         **stats_document(figures),
@@ -192,10 +191,7 @@ def stats(context: typer.Context) -> None:
     }
     today = f"{spent} of {limit} tokens" if limit else ""
     session.output.result(
-        document,
-        lambda console: show_stats(
-            console, figures, watcher=watcher, today=today, currency=currency
-        ),
+        document, lambda console: show_stats(console, figures, watcher=watcher, today=today)
     )
 
 

@@ -1,4 +1,4 @@
-"""Statistics of a vault: counts, and what its models cost."""
+"""Statistics of a vault: counts, and the tokens of its models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from amem_cli.graph.graph import of_link, public, vault_graph
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
     from amem_cli.index.events import ModelTotals
     from amem_cli.index.memory_index import VaultPorts
-    from amem_cli.models.price import Price
 
 
 def note_days(graph: Graph) -> dict[str, str]:
@@ -49,13 +48,6 @@ def _day(moment: str) -> str:
         return ""
 
 
-class ModelCost(NamedTuple):
-    """All calls of one model, and their cost in the settings' currency, None if unknown."""
-
-    use: ModelTotals
-    cost: float | None
-
-
 @dataclass(frozen=True, slots=True)
 class Stats:
     """Counts of the vault; tokens and seconds are of the memory process alone.
@@ -82,13 +74,7 @@ class Stats:
     answer_tokens: int
     model_seconds: float
     orphans_without_amem: int = 0
-    models: tuple[ModelCost, ...] = ()
-
-    @property
-    def cost(self) -> float | None:
-        """The cost of all models; None if the price of one is not known."""
-        costs = [each.cost for each in self.models if each.cost is not None]
-        return sum(costs, 0.0) if len(costs) == len(self.models) else None
+    models: tuple[ModelTotals, ...] = ()
 
     @property
     def rates(self) -> dict[str, float]:
@@ -103,7 +89,7 @@ class Stats:
         }
 
 
-def stats(ports: VaultPorts, *, price: Price, private: bool = True) -> Stats:
+def stats(ports: VaultPorts, *, private: bool = True) -> Stats:
     """Count everything."""
     index = ports.index
     graph = vault_graph(index)
@@ -132,8 +118,5 @@ def stats(ports: VaultPorts, *, price: Price, private: bool = True) -> Stats:
         answer_tokens=totals.answer_tokens,
         model_seconds=totals.seconds,
         orphans_without_amem=len(own.orphans()),
-        models=tuple(
-            ModelCost(use, price.of(use.model, use.prompt_tokens, use.answer_tokens))
-            for use in index.events.model_use()
-        ),
+        models=tuple(index.events.model_use()),
     )

@@ -145,7 +145,7 @@ def _suggested(editor: Editor, document: Document) -> Iterator[lsp.CodeAction]:
 
 def accept_link(editor: Editor, source: str, target: str) -> None:
     """Make a suggested link the person's."""
-    link(editor.vault.ports, *_ends(editor, source, target))
+    link(editor.vault.ports, *_ends(editor, source, target, holder=source))
     editor.upkeep.soon(at_once=True)
 
 
@@ -155,16 +155,16 @@ def never_link(editor: Editor, source: str, target: str) -> None:
     editor.upkeep.soon(at_once=True)
 
 
-def _ends(editor: Editor, source: str, target: str) -> list[NoteSummary]:
-    """The two notes of a link; those without an id get one, and the first gets the link."""
+def _ends(editor: Editor, *paths: str, holder: str = "") -> list[NoteSummary]:
+    """The notes of a link; those without an id get one, and the holder gets the link."""
     notes = []
-    for path in (source, target):
+    for path in paths:
         note = editor.vault.index.notes.summary(path)
         if note is None:
             hint = "Look at the links again."
             raise NotFoundError(f"there is no note {path} any more", hint=hint)
         opened = editor.open_documents.get(path)
-        is_written = path == source or note.id is None
+        is_written = path == holder or note.id is None
         if is_written and opened is not None and not editor.is_saved(opened):
             raise UsageError(f"{path} is not saved", hint=_SAVE_FIRST)
         notes.append(note)

@@ -197,11 +197,10 @@ LISTED = {
 
 
 def _list(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
-    from amem_cli.search.read import Wanted
-
     notes = workspace.list_notes(
         filters=_filtered(given)["filters"],
-        wanted=Wanted(orphans=given["only"] == "orphans", pending=given["only"] == "pending"),
+        orphans=given["only"] == "orphans",
+        pending=given["only"] == "pending",
         sort=given["sort"],
     )
     start, end = given["offset"], given["offset"] + given["limit"]
@@ -310,14 +309,12 @@ SUMMARY = {
 
 def vault_summary(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     """Counts of the notes that agents are shown, the tags and the newest notes."""
-    from amem_cli.search.read import Wanted
-
     tags = workspace.index.notes.tag_counts(public=not workspace.sees_private)
     most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[:_TAGS]
     return {
         "stats": workspace.stats(),
         "tags": [{"tag": tag, "notes": count} for tag, count in most_used],
-        "newest": workspace.list_notes(wanted=Wanted(), limit=10),
+        "newest": workspace.list_notes(limit=10),
     }
 
 

@@ -6,7 +6,7 @@ it; the older notes are as they are now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from amem_cli.analyzer.earlier_notes import Place, place_in_time
@@ -37,30 +37,6 @@ class Side:
     name: str
     model: LanguageModel | None
     settings: ProcessSettings
-
-
-@dataclass(frozen=True, slots=True)
-class SideTotals:
-    """What the results of one side add up to.
-
-    Attributes:
-        notes: those with a result that is no failure.
-        described: notes that got metadata, `contexts`: a context among it.
-        changes: of older notes and of links between them, proposed ones included.
-        seconds_per_note: of the model, without loading it.
-        cost_per_note: in the settings' currency; None if unknown.
-    """
-
-    notes: int
-    described: int
-    contexts: int
-    links: int
-    changes: int
-    refused: int
-    failed: int
-    seconds_per_note: float
-    tokens_per_note: float
-    cost_per_note: float | None
 
 
 @dataclass(slots=True)
@@ -146,26 +122,26 @@ class Comparison:
         return replace(outcome, metadata=Metadata(**own), failed=not outcome.model)
 
 
-def totals(results: Sequence[Outcome], cost_of: Callable[[ModelUse], float | None]) -> SideTotals:
-    """Add up the results of one side."""
+def totals(results: Sequence[Outcome]) -> dict[str, float]:
+    """What the results of one side add up to; seconds are of the model, without loading it.
+
+    `changes` are of older notes and of links between them, proposed ones included.
+    """
     done = [each for each in results if not each.failed]
     count = max(1, len(done))
     use = sum((each.use for each in done), ModelUse())
-    cost = cost_of(use)
-    return SideTotals(
-        notes=len(done),
-        described=sum(bool(each.written) for each in done),
-        contexts=sum(bool(each.metadata.context) for each in done),
-        links=sum(len(each.links) for each in done),
-        changes=sum(
+    return {
+        "described": sum(bool(each.written) for each in done),
+        "contexts": sum(bool(each.metadata.context) for each in done),
+        "links": sum(len(each.links) for each in done),
+        "changes": sum(
             len(each.evolved) + len(each.proposed) + len(each.changed_links) for each in done
         ),
-        refused=sum(len(each.problems) for each in done),
-        failed=len(results) - len(done),
-        seconds_per_note=use.seconds / count,
-        tokens_per_note=(use.prompt_tokens + use.answer_tokens) / count,
-        cost_per_note=None if cost is None or not done else cost / count,
-    )
+        "refused": sum(len(each.problems) for each in done),
+        "failed": len(results) - len(done),
+        "seconds_per_note": use.seconds / count,
+        "tokens_per_note": (use.prompt_tokens + use.answer_tokens) / count,
+    }
 
 
 def notes_to_compare(ports: VaultPorts, count: int, *, private: bool) -> list[NoteSummary]:

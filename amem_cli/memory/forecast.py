@@ -1,4 +1,4 @@
-"""What a run of the memory process over many notes will take: tokens, money, time."""
+"""What a run of the memory process over many notes will take: tokens and time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ class Forecast:
         measured: how many earlier notes of the vault the figures are from; 0: they are the usual
             ones, by the length of the texts.
         remote: the model is on another machine.
-        cost: in the currency of the settings; 0 on this machine, None if no price is set.
         left_today: tokens that may still be spent today; None if there is no limit.
     """
 
@@ -48,7 +47,6 @@ class Forecast:
     seconds: float | None
     measured: int
     remote: bool
-    cost: float | None = None
     left_today: int | None = None
 
     @property
@@ -65,7 +63,7 @@ class Forecast:
 def estimate(
     index: MemoryIndex, paths: Sequence[str], model: LanguageModel, *, trusted: bool
 ) -> Forecast:
-    """What the process of these notes will take, without the cost.
+    """What the process of these notes will take.
 
     From what the last notes took that this model was asked about with these prompts, if they are at
     least 5; else from the usual figures.

@@ -104,7 +104,6 @@ class ModelReport:
         results: one for each case that was asked, in order; `cases`: how many there are.
         undecided: why there is no verdict on the model, and what to do; empty if there is one.
         notes: of the vault that would be processed; 0 if unknown.
-        cost_per_note: in the settings' currency; None if unknown.
     """
 
     encoder: str
@@ -117,7 +116,6 @@ class ModelReport:
     verdict: Verdict | None = None
     undecided: tuple[str, ...] = ()
     notes: int = 0
-    cost_per_note: float | None = None
 
 
 def test_models(

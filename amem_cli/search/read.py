@@ -125,37 +125,25 @@ SORTS: dict[str, tuple[Callable[[NoteSummary, Usage], str], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Conditions for a list; all that are set must hold."""
-
-    orphans: bool = False
-    pending: bool = False
-    never_read: bool = False
-
-
 def listed(
     index: MemoryIndex,
     *,
     filters: Filters,
-    wanted: Wanted,
+    orphans: bool,
+    pending: bool,
     sort: str,
     reverse: bool,
     limit: int | None,
 ) -> list[NoteSummary]:
     """Notes that meet all conditions; dates sort newest first, names from A to Z."""
     notes = [note for note in index.notes.summaries() if not filters or filters.admit(note)]
-    if wanted.pending:
+    if pending:
         waiting = {note.path for note in index.queue.pending()}
         notes = [note for note in notes if note.path in waiting]
-    if wanted.orphans:
+    if orphans:
         linked = set(chain.from_iterable(linked_pairs(index)))
         notes = [note for note in notes if note.path not in linked]
-    usage: Usage = {}
-    if wanted.never_read or sort == "read":
-        usage = index.usage.all()
-    if wanted.never_read:
-        notes = [note for note in notes if note.key not in usage]
+    usage: Usage = index.usage.all() if sort == "read" else {}
     key, newest_first = SORTS[sort]
     notes.sort(key=lambda note: key(note, usage), reverse=newest_first != reverse)
     return notes[: max(0, limit)] if limit is not None else notes

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.models.price import money
 from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, recommended_models
 from amem_cli.terminal.output import plural, size
 from amem_cli.terminal.progress import span
@@ -166,12 +165,8 @@ _GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "red"}
 _VERDICT_STYLES = {"fit": "bold green", "usable": "bold yellow", "unfit": "bold red"}
 
 
-def show_report(console: Console, report: ModelReport, currency: str) -> None:
-    """The verdict in words, how the model did, and what it takes for a note and for all.
-
-    Args:
-        currency: the sign before a cost.
-    """
+def show_report(console: Console, report: ModelReport) -> None:
+    """The verdict in words, how the model did, and what it takes for a note and for all."""
     verdict = report.verdict
     if not report.model:
         console.print("language model  none: amem works without one")
@@ -184,13 +179,13 @@ def show_report(console: Console, report: ModelReport, currency: str) -> None:
         console.print(advice)
     if report.figures is not None:
         console.print()
-        _show_figures(console, report, report.figures, currency)
+        _show_figures(console, report, report.figures)
     encoder = f"{report.encoder}, {report.dimension} dimensions"
     seconds = f"first text after {report.encoder_seconds:.1f} s"
     console.print(("encoder         ", "cyan"), f"{encoder}, {seconds}")
 
 
-def _show_figures(console: Console, report: ModelReport, figures: Figures, currency: str) -> None:
+def _show_figures(console: Console, report: ModelReport, figures: Figures) -> None:
     asked = f"{report.model}, {len(report.results)} of {report.cases} notes asked"
     console.print(("language model  ", "cyan"), asked)
     width = max(len(label) for label, _ in _ROWS)
@@ -203,8 +198,7 @@ def _show_figures(console: Console, report: ModelReport, figures: Figures, curre
     if not figures.valid.hits:
         return
     tokens = f"{figures.tokens_per_note:,.0f} tokens"
-    cost = f", cost {money(report.cost_per_note, currency)}" if report.cost_per_note else ""
-    console.print(f"  {'a note takes':<{width}}  {figures.seconds_per_note:.1f} s, {tokens}{cost}")
+    console.print(f"  {'a note takes':<{width}}  {figures.seconds_per_note:.1f} s, {tokens}")
     seconds = _seconds_for_all(report)
     if seconds is not None:
         console.print(f"  {plural(report.notes, 'note')} would take about {span(seconds)}")

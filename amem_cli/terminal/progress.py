@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.models.price import money
 from amem_cli.terminal.output import plural, size
 from amem_cli.workspace.documents import forecast_document, outcome_document
 
@@ -230,12 +229,11 @@ class EvolveReport:
         return f"{done} {verb}: {', '.join(parts)}{waiting}"
 
 
-def forecast_line(forecast: Forecast, currency: str, *, dry_run: bool) -> str:
+def forecast_line(forecast: Forecast, *, dry_run: bool) -> str:
     """What a run will take, in one line."""
     parts = [
         plural(forecast.notes, "note"),
         f"about {_tokens(forecast.tokens)} tokens",
-        *([f"about {money(forecast.cost, currency)}"] if forecast.cost else []),
         *([f"about {span(forecast.seconds)}"] if forecast.seconds else []),
     ]
     line = f"{', '.join(parts)} with {forecast.model}"

@@ -8,25 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.doctor.finding import Finding, is_healthy
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.models.price import money
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
-    from amem_cli.graph.stats import ModelCost, Stats
+    from amem_cli.graph.stats import Stats
+    from amem_cli.index.events import ModelTotals
     from amem_cli.terminal.output import Console
 
 
-def show_stats(
-    console: Console,
-    stats: Stats,
-    *,
-    watcher: str,
-    today: str = "",
-    currency: str = "",
-) -> None:
-    """Counts of the vault, its watcher, and the cost of models."""
+def show_stats(console: Console, stats: Stats, *, watcher: str, today: str = "") -> None:
+    """Counts of the vault, its watcher, and the use of models."""
     rates = stats.rates
-    per_note = (stats.cost or 0.0) / (stats.processed or 1)
     rows = (
         ("notes", f"{stats.notes}"),
         ("links", _links(stats)),
@@ -44,9 +36,9 @@ def show_stats(
         (
             "per note",
             f"{rates['calls_per_note']:.2f} calls, {rates['tokens_per_note']:.0f} tokens,"
-            f" {rates['seconds_per_note']:.1f} s{_cost(per_note, currency)}",
+            f" {rates['seconds_per_note']:.1f} s",
         ),
-        *(("", _model(each, currency)) for each in stats.models),
+        *(("", _model(each)) for each in stats.models),
         *([("today", today)] if today else []),
     )
     for name, value in rows:
@@ -67,16 +59,10 @@ def _orphans(stats: Stats, rates: Mapping[str, float]) -> str:
     return f"{with_amem}; {before} without amem's links"
 
 
-def _cost(amount: float | None, currency: str) -> str:
-    return f", cost {money(amount, currency)}" if amount else ""
-
-
-def _model(of: ModelCost, currency: str) -> str:
-    use = of.use
-    cost = ", no price set" if of.cost is None else _cost(of.cost, currency)
+def _model(use: ModelTotals) -> str:
     reused = f" ({use.reused_tokens / use.prompt_tokens:.0%} reused)" if use.reused_tokens else ""
     tokens = f"{use.prompt_tokens} tokens in{reused}, {use.answer_tokens} out"
-    return f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s{cost}"
+    return f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s"
 
 
 SHOWN_OF_A_CHECK = 20

@@ -6,23 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.memory.compare import (
-    USUAL_NOTES,
-    Comparison,
-    Side,
-    SideTotals,
-    notes_to_compare,
-    totals,
-)
-from amem_cli.models.price import price_in
-from amem_cli.settings import Settings, setting_keys
+from amem_cli.memory.compare import USUAL_NOTES, Comparison, Side, notes_to_compare
+from amem_cli.settings import setting_keys
 from amem_cli.workspace.connection import open_budgeted
 from amem_cli.workspace.open_vault import process_settings
 from amem_cli.workspace.verdicts import trust_in
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
-    from amem_cli.memory.outcome import ModelUse
     from amem_cli.models.ports import LanguageModel
     from amem_cli.workspace.workspace import Workspace
 
@@ -83,19 +74,3 @@ def _side(workspace: Workspace, name: str, transferred: Callable[[str, int, int]
             settings, workspace.root, origin, workspace.environment, workspace.notify
         )
     return Side(name, model, process_settings(settings, trust))
-
-
-def totals_with_cost(comparison: Comparison, settings: Settings) -> tuple[SideTotals, SideTotals]:
-    """The totals of both sides, with the cost where the settings tell the price."""
-
-    def of(at: int) -> SideTotals:
-        model = comparison.sides[at].model
-
-        def cost(use: ModelUse) -> float | None:
-            if model is None:
-                return 0.0
-            return price_in(settings).of(model.name, use.prompt_tokens, use.answer_tokens)
-
-        return totals(comparison.results[at], cost)
-
-    return of(0), of(1)

@@ -313,23 +313,15 @@ def forecast_document(forecast: Forecast | None) -> dict[str, Any] | None:
     """What a run over many notes will take; None if no model is asked."""
     if forecast is None:
         return None
-    cost, seconds = forecast.cost, forecast.seconds
-    return {
-        **asdict(forecast),
-        "cost": None if cost is None else round(cost, 6),
-        "seconds": None if seconds is None else round(seconds, 1),
-    }
+    seconds = forecast.seconds
+    return {**asdict(forecast), "seconds": None if seconds is None else round(seconds, 1)}
 
 
 def stats_document(stats: Stats) -> dict[str, Any]:
     """Counts, with the averages by processed note."""
     digits = {"calls_per_note": 3, "tokens_per_note": 1, "seconds_per_note": 3}
-    cost = stats.cost
-    per_note = None if cost is None or not stats.processed else round(cost / stats.processed, 8)
     return {
         **asdict(stats),
-        "models": [{**each.use._asdict(), "cost": each.cost} for each in stats.models],
+        "models": [each._asdict() for each in stats.models],
         **{name: round(rate, digits.get(name, 4)) for name, rate in stats.rates.items()},
-        "cost": None if cost is None else round(cost, 8),
-        "cost_per_note": per_note,
     }

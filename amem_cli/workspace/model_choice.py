@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.models.open import server_url
-from amem_cli.models.price import price_in
 from amem_cli.settings import Settings, checked_value
 from amem_cli.workspace.verdicts import StoredVerdict, model_subject, store_verdict
 
@@ -89,11 +88,7 @@ def report_on_models(
             store_verdict(subject, verdict, workspace.environment)
         except SettingsError as error:
             workspace.notice(f"! the verdict was not stored: {error.message}")
-    cost = None
-    if figures is not None:
-        tokens = figures.prompt_tokens_per_note, figures.answer_tokens_per_note
-        cost = price_in(settings).of(report.model, *tokens)
-    return replace(report, notes=workspace.index.notes.count(), cost_per_note=cost)
+    return replace(report, notes=workspace.index.notes.count())
 
 
 def leaves_machine(settings: Settings, environment: Mapping[str, str]) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.forecast import Forecast
     from amem_cli.memory.outcome import Outcome
     from amem_cli.models.ports import Encoder
-    from amem_cli.search.read import LinkView, NoteView, Wanted
+    from amem_cli.search.read import LinkView, NoteView
     from amem_cli.search.search import Filters, Hit, Mode, Supersession
 
 # If others edit the text at the same time, a paragraph can be appended to what they saved.
@@ -271,7 +271,8 @@ class Workspace(OpenVault):
         self,
         *,
         filters: Filters | None = None,
-        wanted: Wanted,
+        orphans: bool = False,
+        pending: bool = False,
         sort: str = "created",
         reverse: bool = False,
         limit: int | None = None,
@@ -283,7 +284,8 @@ class Workspace(OpenVault):
         notes = listed(
             self.index,
             filters=self._visible(filters),
-            wanted=wanted,
+            orphans=orphans,
+            pending=pending,
             sort=sort,
             reverse=reverse,
             limit=limit,
@@ -339,30 +341,26 @@ class Workspace(OpenVault):
         return tuple(related[:limit])
 
     def stats(self) -> Stats:
-        """Counts of notes, links and pending work, and what the model cost."""
+        """Counts of notes, links and pending work, and the model's tokens."""
         from amem_cli.graph.stats import stats
-        from amem_cli.models.price import price_in
 
-        price = price_in(self.settings)
-        return stats(self.ports, price=price, private=self.sees_private)
+        return stats(self.ports, private=self.sees_private)
 
     def forecast(self, paths: Sequence[str]) -> Forecast | None:
         """What the memory process of these notes will take; None if no model is asked."""
         from amem_cli.memory.forecast import estimate
         from amem_cli.models.open import TokenLedger
         from amem_cli.models.ports import UnavailableModel
-        from amem_cli.models.price import price_in
 
-        process = self.process
-        model, settings = process.model, self.settings
+        process, model = self.process, self.process.model
         if model is None or isinstance(model, UnavailableModel) or not paths:
             return None
         found = estimate(self.index, paths, model, trusted=process.settings.trusted)
-        cost = price_in(settings).of(found.model, found.prompt_tokens, found.answer_tokens)
-        left, limit = None, settings.llm_daily_tokens
+        limit = self.settings.llm_daily_tokens
         if limit:
-            left = max(0, limit - TokenLedger(self.root, self.environment).used())
-        return replace(found, cost=cost, left_today=left)
+            used = TokenLedger(self.root, self.environment).used()
+            found = replace(found, left_today=max(0, limit - used))
+        return found
 
     def undo(self, event: str, *, cascade: bool = False, keep_edits: bool = False) -> Undone:
         """Take back a change; see `editing.undo.undo`.

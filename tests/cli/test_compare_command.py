@@ -233,23 +233,6 @@ def test_a_note_that_cannot_be_read_any_more_is_not_changed(
     assert result["context"]
 
 
-def test_the_price_in_the_settings_tells_what_a_note_costs(
-    notes: Path, amem: Program, servers: tuple[ChatServer, ChatServer]
-) -> None:
-    one, _ = servers
-    prices = {"AMEM_LLM_PRICE_INPUT": "2", "AMEM_LLM_PRICE_OUTPUT": "10"}
-    words = ("compare", named(one), "none", FERRY.title)
-    assert amem(*words, "--json", **prices).json["sides"][0]["cost_per_note"] is None
-    # The price is that of the model that the vault uses.
-    chosen = {**prices, "AMEM_LLM_MODEL": "test-model"}
-    sides = amem(*words, "--json", **chosen).json["sides"]
-    assert sides[0]["cost_per_note"] == pytest.approx((400 * 2 + 100 * 10) / 1e6)
-    assert sides[1]["cost_per_note"] == 0
-    shown = amem(*words, **chosen, AMEM_LLM_CURRENCY="€").out
-    [cost] = [line.split() for line in shown.splitlines() if line.startswith("cost a note")]
-    assert cost[-2:] == ["€0.0018", "€0"]
-
-
 def test_a_model_elsewhere_needs_consent_and_gets_no_private_note(
     notes: Path, amem: Program
 ) -> None:

@@ -49,21 +49,19 @@ def server(amem: Program) -> Iterator[ChatServer]:
 def test_a_run_over_all_notes_says_first_what_it_takes(
     amem: Program, notes: Path, server: ChatServer
 ) -> None:
-    prices = {"AMEM_LLM_PRICE_INPUT": "2", "AMEM_LLM_PRICE_OUTPUT": "8"}
-    planned = amem("evolve", "--all", "--dry-run", "--json", "--limit", "2", **prices)
+    planned = amem("evolve", "--all", "--dry-run", "--json", "--limit", "2")
     told = planned.json["forecast"]
     assert (told["notes"], told["measured"], told["seconds"]) == (2, 0, None)
     assert told["prompt_tokens"] > told["answer_tokens"] > 0
-    expected = (told["prompt_tokens"] * 2 + told["answer_tokens"] * 8) / 1e6
-    assert (told["cost"], told["left_today"]) == (pytest.approx(expected), None)
+    assert told["left_today"] is None
     assert told["model"] == "m at 127.0.0.1"
 
-    first = amem("evolve", "--all", "--limit", "6", **prices)
+    first = amem("evolve", "--all", "--limit", "6")
     assert first.err.startswith("6 notes, about ") and first.err.endswith(ENDS)
-    assert " tokens, about $0.0" in first.err
+    assert " tokens" in first.err
     # From then on, the vault's own figures count.
     asked = len(server.requests)
-    told = amem("evolve", "--all", "--json", AMEM_LLM_CURRENCY="€", **prices).json["forecast"]
+    told = amem("evolve", "--all", "--json").json["forecast"]
     assert (told["notes"], told["measured"]) == (COUNT - 6, 6)
     per_note = told["prompt_tokens"] / told["notes"]
     assert 1000 <= per_note <= 1000 * asked / 6

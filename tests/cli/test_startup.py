@@ -102,7 +102,7 @@ def loaded(program: Program, *line: str) -> set[str]:
         (["search", "--help"], set()),
         (["list"], set()),
         (["--json", "list"], set()),
-        (["list", "--orphans", "--pending", "--never-read"], set()),
+        (["list", "--orphans", "--pending", "--sort", "read"], set()),
         (["search", "review", "--mode", "keyword", "--json"], set()),
         (["search", "review", "--mode", "keyword"], set()),
         (["show", "A highlight is not yet a note"], {"yaml"}),
