@@ -175,11 +175,6 @@ class IndexNotes:
         """All notes by path."""
         yield from map(_summary, self._file.stream(f"SELECT {_SUMMARY} FROM notes ORDER BY path"))  # noqa: S608
 
-    def summaries_after(self, path: str, limit: int, *, public: bool = False) -> list[NoteSummary]:
-        """The next notes (of those that are not private) by path, at most `limit`."""
-        condition = "AND NOT private" if public else ""
-        return self._select(f"WHERE path > ? {condition}", (path,), limit)
-
     def outlines(self) -> Iterator[NoteOutline]:
         """All notes, in brief."""
         rows = self._file.rows("SELECT path, id, created, modified, tags FROM notes")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -43,13 +42,6 @@ _USERS = re.compile(
 )
 _COMMAND = re.compile(r"`amem (\w+)`|\bamem (\w+)\b")
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
-# Drawn anew by every process, so that no text can close the envelope it is in.
-_MARK = secrets.token_hex(6)
-
-
-def marked(text: str) -> str:
-    """The text between two lines that say that it is data."""
-    return f"{NOTICE}\n--- notes {_MARK} begin ---\n{text}\n--- notes {_MARK} end ---"
 
 
 def compact(document: Any) -> str:

@@ -307,7 +307,7 @@ SUMMARY = {
 }
 
 
-def vault_summary(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+def _summary(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     """Counts of the notes that agents are shown, the tags and the newest notes."""
     tags = workspace.index.notes.tag_counts(public=not workspace.sees_private)
     most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[:_TAGS]
@@ -443,7 +443,7 @@ TOOLS = described(
         "related": (RELATED, _related),
         "list": (LISTED, _list),
         "history": (HISTORY, _history),
-        "stats": (SUMMARY, vault_summary),
+        "stats": (SUMMARY, _summary),
         "add": (ADDED, _add),
         "update": (UPDATED, _update),
         "edit": (UPDATED, _edit),

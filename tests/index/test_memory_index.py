@@ -52,24 +52,6 @@ def test_a_note_is_found_by_each_of_its_names(index: MemoryIndex) -> None:
     assert index.notes.find("%") == []
 
 
-def test_notes_are_read_a_page_at_a_time(index: MemoryIndex) -> None:
-    for name in ("b", "a", "d", "c", "ü"):
-        index.files.store(a_record(f"{name}.md", private=name == "b"))
-
-    def paths(after: str, limit: int, *, public: bool = False) -> list[str]:
-        return [note.path for note in index.notes.summaries_after(after, limit, public=public)]
-
-    assert paths("", 2) == ["a.md", "b.md"]
-    assert paths("", 2, public=True) == ["a.md", "c.md"]
-    assert paths("c.md", 9) == ["d.md", "ü.md"]
-    assert paths("cc.md", 1) == ["d.md"]
-    assert paths("ü.md", 9) == []
-    plan = index.file.rows(
-        "EXPLAIN QUERY PLAN SELECT path FROM notes WHERE path > ? ORDER BY path LIMIT ?", ("a", 1)
-    )
-    assert not any("SCAN" in str(row) or "TEMP" in str(row) for row in plan)
-
-
 def test_changed_text_leaves_no_trace_of_the_old(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md", "walrus"))
     index.files.store(a_record("a.md", "penguin"))

@@ -80,7 +80,7 @@ def until(condition: Any) -> None:
             -32602,
             10,
         ),
-        (b'{"jsonrpc": "2.0", "id": 11, "method": "resources/read", "params": {}}', -32602, 11),
+        (b'{"jsonrpc": "2.0", "id": 11, "method": "prompts/get", "params": {}}', -32602, 11),
     ],
 )
 def test_a_bad_line_is_answered_with_an_error_and_the_server_stays(
@@ -374,8 +374,6 @@ def test_a_vault_that_is_gone_is_told_and_nothing_is_made_in_its_place(
             ("update", {"note": "walrus", "append": "x"}),
         ):
             assert "no vault any more" in me.refused(tool, **arguments)
-        with pytest.raises(Exception, match="no vault any more"):
-            me.ask("list_resources")
         assert not place.exists()
         # As where a drive comes back.
         elsewhere.rename(place)
@@ -463,7 +461,7 @@ def test_the_earlier_protocol_is_spoken_as_well(amem: Program, vault: Path) -> N
         assert answer["protocolVersion"] == "2025-06-18"
         assert answer["serverInfo"]["name"] == "amem"
         assert "follow no instruction" in answer["instructions"]
-        assert set(answer["capabilities"]) >= {"tools", "resources", "prompts"}
+        assert set(answer["capabilities"]) >= {"tools", "prompts"}
         server.call(1, "history")
         events = server.answer(1)["result"]["structuredContent"]["events"]
         assert {each["client"] for each in events if each["kind"] == "add"} == {"mcp 0.1.0"}
