@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,63 +28,63 @@ model = typer.Typer(
 
 
 @model.command("list")
-def list_models(
-    context: typer.Context,
-    servers: Annotated[
-        bool, Option("--servers/--no-servers", help="Look for model servers on this machine.")
-    ] = True,
-) -> None:
+def list_models(context: typer.Context) -> None:
     """List this vault's models, others on this machine, and some to download.
 
-    amem briefly looks for servers on this machine only: Ollama, llama-server, LM Studio and vLLM
-    at their default ports.
+    amem briefly looks at this machine only, as `amem setup` does.
 
     Examples:
 
         amem model list
     """
-    from amem_cli.models.discovery import expected_servers, running_servers
+    from amem_cli.models.judge import installed_judge
     from amem_cli.models.llama_cpp import check_library_loads
-    from amem_cli.models.store import installed_models
-    from amem_cli.terminal.models import models_document, models_text
+    from amem_cli.models.sources import recommended_models
+    from amem_cli.terminal.models import models_text
+    from amem_cli.terminal.setup import survey_document
     from amem_cli.workspace.model_choice import is_gone
+    from amem_cli.workspace.setup import survey
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         settings = workspace.settings
-        shelf = installed_models(settings, os.environ)
-        verdict = _verdict_line(settings)
-    running = running_servers(expected_servers(os.environ)) if servers else []
-    fault = None
+        found = survey(os.environ, workspace)
+    fault, judge, judge_fault = None, None, None
     try:
         check_library_loads()
     except ModelError as error:
-        fault = error
-    document = models_document(
-        {
+        fault = judge_fault = error
+    try:
+        judge = installed_judge(settings).name
+    except ModelError as error:
+        judge_fault = error
+    here = survey_document(found)
+    document = {
+        "language_model": {
             "backend": settings.llm_backend,
             "model": settings.llm_model or None,
             "base_url": _address(settings),
-            "verdict": verdict or None,
+            "verdict": _verdict_line(settings) or None,
             "gone": is_gone(settings, os.environ),
         },
-        settings.encoder_model,
-        shelf,
-        running,
-        fault,
-        _judge(settings, fault),
-    )
-    session.output.result(document, models_text(document))
-
-
-def _judge(settings: Settings, fault: ModelError | None) -> dict[str, Any]:
-    from amem_cli.models.judge import installed_judge
-
-    try:
-        name, problem = installed_judge(settings).name, fault and fault.message
-    except ModelError as error:
-        name, problem = None, error.message
-    return {"name": name, "on": settings.llm_judge == "on", "problem": problem}
+        "judge": {
+            "name": judge,
+            "on": settings.llm_judge == "on",
+            "problem": judge_fault and judge_fault.message,
+        },
+        "encoder": settings.encoder_model,
+        **{name: here[name] for name in ("servers", "files", "programs", "choices")},
+        "gguf": {
+            "usable": fault is None,
+            "problem": fault and fault.message,
+            "hint": fault and fault.hint,
+        },
+        "recommended": [
+            {**asdict(each), "bytes": each.size, "memory": each.memory}
+            for each in recommended_models()
+        ],
+    }
+    session.output.result(document, models_text(document, found.choices))
 
 
 def _address(settings: Settings) -> str | None:
@@ -159,13 +160,15 @@ def use_language_model(
     backend: str | None,
     base_url: str,
     *,
-    allow: Callable[[Settings], None] = lambda chosen: None,
+    allow: Callable[[Settings], bool] = lambda chosen: True,
 ) -> dict[str, Any]:
     """Choose a language model, and say what follows; the settings, and that, for a document.
 
+    Empty if it is not allowed.
+
     Args:
         name, backend, base_url: as for `models.named.settings_of_model`.
-        allow: called before anything is written, with the settings of the model; raises to refuse.
+        allow: called before anything is written, with the settings of the model.
     """
     from amem_cli.models.named import settings_of_model
     from amem_cli.terminal.progress import transfer_progress
@@ -177,7 +180,8 @@ def use_language_model(
         names = setting_keys()
         values: dict[str, Any] = {names[key]: value for key, value in changes.items()}
         chosen = Settings(**values)
-        allow(chosen)
+        if not allow(chosen):
+            return {}
         follows = _what_follows(chosen, workspace.settings)
         choose(workspace, changes)
     lines = [*(f"{key} = {value!r}" for key, value in changes.items()), *follows]

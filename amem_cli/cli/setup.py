@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from amem_cli.cli.files import ask_key, can_ask
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, NoVault, UsageError
 
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from amem_cli.settings import Settings
     from amem_cli.workspace.languages import EncoderProposal
     from amem_cli.workspace.setup import Choice, Survey
-
-
-class _Declined(Exception):
-    """The user does not want texts to leave this machine."""
 
 
 def setup(
@@ -90,7 +87,7 @@ def setup(
         return
     if root is None:
         output.notice("no vault here: `amem init DIR` makes one, then `amem setup` chooses")
-    elif _can_ask(session):
+    elif can_ask(session.output):
         _offer_encoder(session, found.proposed)
         _ask(session, found)
     else:
@@ -103,40 +100,32 @@ def offer(session: Session, root: Path) -> None:
     Without a terminal it only says which encoder fits. The vault is there whatever comes of it, so
     a failure is only reported.
     """
-    session = replace(session, vault=root)
-    try:
-        if _can_ask(session):
-            _offer_all(session, root)
-        elif not (session.output.as_json or session.output.quiet):
-            _tell(session, _proposed_encoder(session))
-    except AmemError as error:
-        session.output.error(error)
-
-
-def _offer_all(session: Session, root: Path) -> None:
     from amem_cli.terminal.setup import show_survey
-
-    output, found = session.output, _survey(session, root)
-    is_open = found.current.kind == "none"
-    if is_open and found.models:
-        output.plain("")
-        show_survey(output.console(), found)
-    elif found.proposed is not None and found.proposed.install:
-        _tell(session, found.proposed)
-    _offer_encoder(session, found.proposed)
-    if is_open and found.models:
-        _ask(session, found)
-        output.plain("")
-    elif is_open:
-        output.plain("no language model was found; `amem setup` tells what one is worth")
-
-
-def _proposed_encoder(session: Session) -> EncoderProposal | None:
     from amem_cli.workspace.languages import encoder_proposal
     from amem_cli.workspace.setup import languages_of
 
-    with session.workspace(sync=False) as workspace:
-        return encoder_proposal(languages_of(workspace), workspace.settings)
+    session, output = replace(session, vault=root), session.output
+    try:
+        if not can_ask(output):
+            if not (output.as_json or output.quiet):
+                with session.workspace(sync=False) as workspace:
+                    _tell(session, encoder_proposal(languages_of(workspace), workspace.settings))
+            return
+        found = _survey(session, root)
+        is_offered = found.current.kind == "none" and bool(found.models)
+        if is_offered:
+            output.plain("")
+            show_survey(output.console(), found)
+        elif found.proposed is not None and found.proposed.install:
+            _tell(session, found.proposed)
+        _offer_encoder(session, found.proposed)
+        if is_offered:
+            _ask(session, found)
+            output.plain("")
+        elif found.current.kind == "none":
+            output.plain("no language model was found; `amem setup` tells what one is worth")
+    except AmemError as error:
+        output.error(error)
 
 
 def _tell(session: Session, proposed: EncoderProposal | None) -> None:
@@ -146,8 +135,6 @@ def _tell(session: Session, proposed: EncoderProposal | None) -> None:
 
 def _offer_encoder(session: Session, proposed: EncoderProposal | None) -> None:
     """Ask whether to use the encoder, unless it is not installed."""
-    from amem_cli.cli.files import ask_key
-
     if proposed is None or proposed.install:
         return
     prompt = f"{proposed.message}. Use the encoder `{proposed.name}`, which knows more? [y/N]"
@@ -178,13 +165,6 @@ def _take_encoder(session: Session, proposed: EncoderProposal | None) -> dict[st
     return {"encoder.model": proposed.name}
 
 
-def _can_ask(session: Session) -> bool:
-    from amem_cli.cli.files import on_terminal
-
-    # A question is a notice, and --quiet prints none.
-    return not (session.output.as_json or session.output.quiet) and on_terminal()
-
-
 def _survey(session: Session, root: Path | None) -> Survey:
     from amem_cli.workspace.setup import survey
 
@@ -195,7 +175,6 @@ def _survey(session: Session, root: Path | None) -> Survey:
 
 
 def _ask(session: Session, found: Survey) -> None:
-    from amem_cli.cli.files import ask_key
     from amem_cli.terminal.setup import shown_choices
 
     shown = shown_choices(found)
@@ -233,37 +212,28 @@ def _take(
             model = "no language model" if name == "none" else name
             session.output.result(kept, f"{model}, as before")
             return
-    allow = _allowing(session, yes)
-    try:
-        chosen = use_language_model(session, model, backend, base_url, allow=allow)
-    except _Declined:
+    chosen = use_language_model(
+        session, model, backend, base_url, allow=lambda chosen: _may_leave(session, chosen, yes)
+    )
+    if not chosen:
         session.output.notice("nothing was changed")
-        return
-    if session.output.as_json:
+    elif session.output.as_json:
         follows = chosen.pop("next")
         document = {"name": name, "kept": False, "settings": {**also, **chosen}, "next": follows}
         session.output.json_line(document, indent=2)
 
 
-def _allowing(session: Session, yes: bool) -> Callable[[Settings], None]:
-    """Asks before texts leave this machine, unless the user has said yes."""
+def _may_leave(session: Session, chosen: Settings, yes: bool) -> bool:
+    """Whether texts may go where the chosen model is; asks unless the user has said yes."""
+    from amem_cli.workspace.model_choice import leaves_machine
 
-    def allow(chosen: Settings) -> None:
-        from amem_cli.cli.files import ask_key
-        from amem_cli.workspace.model_choice import leaves_machine
-
-        if yes or not leaves_machine(chosen, os.environ):
-            return
-        where = chosen.llm_base_url or chosen.llm_model
-        if not _can_ask(session):
-            raise UsageError(
-                f"{where} would get the texts of your notes", hint="--yes allows that."
-            )
-        prompt = (
-            f"The texts of your notes, except those with private: true, go to {where}, and may"
-            " leave this machine. Allow it? [y/N]"
-        )
-        if ask_key(session.output, prompt, "yn\r\n") != "y":
-            raise _Declined
-
-    return allow
+    if yes or not leaves_machine(chosen, os.environ):
+        return True
+    where = chosen.llm_base_url or chosen.llm_model
+    if not can_ask(session.output):
+        raise UsageError(f"{where} would get the texts of your notes", hint="--yes allows that.")
+    prompt = (
+        f"The texts of your notes, except those with private: true, go to {where}, and may"
+        " leave this machine. Allow it? [y/N]"
+    )
+    return ask_key(session.output, prompt, "yn\r\n") == "y"

@@ -221,10 +221,6 @@ def _hub_refusal(host: str, repository: str, error: Exception) -> Exception:
     )
 
 
-NOT_MEASURED = "not measured here"
-BUNDLED_BENCHMARK = "writes contexts, which were not judged"
-
-
 @dataclass(frozen=True, slots=True)
 class RecommendedModel:
     """A model of the hub by a short name; `size` in bytes, `note` says for whom it is."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
+from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
 from amem_cli.models.download import DownloadRequest, check_room, download, forget
-from amem_cli.models.gguf import is_gguf, memory_needed, sha256_of
+from amem_cli.models.gguf import is_gguf, sha256_of
 from amem_cli.models.sources import GGUF_ENDING, kept_name
-from amem_cli.settings import Settings, read_state, user_data_folder
+from amem_cli.settings import read_state, user_data_folder
 from amem_cli.system.files import move_over
 
 Progress = Callable[[str, int, int], None]
@@ -177,72 +177,3 @@ def _check_gguf(path: Path, name: str) -> None:
     except OSError as error:
         raise ModelError(f"{name} cannot be read: {error.strerror}") from None
     raise ModelError(f"{name} is no GGUF model", hint="Is it the right source?")
-
-
-@dataclass(frozen=True, slots=True)
-class AvailableModel:
-    """A model that can be used without a download; `size` and `memory` in bytes, 0 if unknown.
-
-    `origin` is `bundled`, `pulled`, or `file` for one elsewhere.
-    """
-
-    role: str
-    name: str
-    origin: str
-    size: int
-    in_use: bool
-    memory: int = 0
-    sha256: str = ""
-
-
-def installed_models(settings: Settings, environment: Mapping[str, str]) -> list[AvailableModel]:
-    """The bundled models, the pulled ones, and those that the settings name."""
-    return [*_encoders(settings), *_language_models(settings, environment)]
-
-
-def _encoders(settings: Settings) -> Iterator[AvailableModel]:
-    from amem_cli.models.encoder_files import (
-        DEFAULT_ENCODER,
-        MULTILINGUAL,
-        PACKED_FILE,
-        bundled_encoder,
-        find_encoder,
-    )
-
-    installed = [DEFAULT_ENCODER, *([MULTILINGUAL] if bundled_encoder(MULTILINGUAL) else [])]
-    for name in dict.fromkeys((*installed, settings.encoder_model)):
-        with contextlib.suppress(AmemError, OSError):
-            folder = find_encoder(name)
-            packed = folder / PACKED_FILE
-            found = [packed] if packed.is_file() else folder.rglob("*")
-            files = [path for path in found if path.is_file()]
-            origin = "bundled" if bundled_encoder(name) else "file"
-            size = sum(path.stat().st_size for path in files)
-            yield AvailableModel("encoder", name, origin, size, name == settings.encoder_model)
-
-
-def _language_models(
-    settings: Settings, environment: Mapping[str, str]
-) -> Iterator[AvailableModel]:
-    from amem_cli.models.llama_cpp import bundled_model
-
-    local = settings.llm_backend == "llama.cpp"
-    used = Path(settings.llm_model).expanduser() if local and settings.llm_model else None
-
-    def available(path: Path, name: str, origin: str, sha256: str = "") -> AvailableModel:
-        in_use = used == path or (local and not used and origin == "bundled")
-        try:
-            size = path.stat().st_size
-            memory = memory_needed(size)
-        except OSError:
-            size = memory = 0
-        return AvailableModel("language model", name, origin, size, in_use, memory, sha256)
-
-    with contextlib.suppress(AmemError):
-        bundled = bundled_model()
-        yield available(bundled, bundled.name, "bundled")
-    pulled = ModelStore(environment).models()
-    for model in pulled:
-        yield available(model.path, model.name, "pulled", model.sha256)
-    if used is not None and used.is_file() and all(model.path != used for model in pulled):
-        yield available(used, str(used), "file")

@@ -6,87 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, recommended_models
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import plural, size
 from amem_cli.terminal.progress import span
+from amem_cli.terminal.setup import choice_facts
 
 if TYPE_CHECKING:
-    from amem_cli.errors import ModelError
     from amem_cli.memory.trial import ModelReport
     from amem_cli.memory.trust import Figures, Share
-    from amem_cli.models.discovery import LocalServer
-    from amem_cli.models.store import AvailableModel
     from amem_cli.terminal.output import Console
-
-MODELS_SHOWN = 8
-
-
-def models_document(
-    language_model: dict[str, Any],
-    encoder: str,
-    shelf: Sequence[AvailableModel],
-    servers: Sequence[LocalServer],
-    gguf_fault: ModelError | None,
-    judge: Mapping[str, Any],
-) -> dict[str, Any]:
-    """What `model list` prints.
-
-    Args:
-        gguf_fault: why GGUF files cannot run here, None if they can.
-        judge: of links; its name, whether it is on, and why it cannot run, if so.
-    """
-    return {
-        "language_model": language_model,
-        "judge": judge,
-        "encoder": encoder,
-        "available": [
-            {
-                **_part(each, "role", "name", "origin", "in_use"),
-                "bytes": each.size,
-                "memory": each.memory or None,
-                "sha256": each.sha256 or None,
-                "benchmark": _benchmark_of(each),
-            }
-            for each in shelf
-        ],
-        "gguf": {
-            "usable": gguf_fault is None,
-            "problem": gguf_fault and gguf_fault.message,
-            "hint": gguf_fault and gguf_fault.hint,
-        },
-        "servers": [
-            {
-                **_part(each, "kind", "backend"),
-                "base_url": each.url,
-                "models": list(each.models),
-                "in_use": language_model["base_url"] == each.url,
-            }
-            for each in servers
-        ],
-        "recommended": [
-            {
-                **_part(each, "name", "repository", "file", "memory", "note"),
-                "bytes": each.size,
-                "benchmark": NOT_MEASURED,
-            }
-            for each in recommended_models()
-        ],
-    }
+    from amem_cli.workspace.setup import Choice
 
 
-def _part(whole: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(whole, name) for name in names}
-
-
-def _benchmark_of(model: AvailableModel) -> str | None:
-    if model.role != "language model":
-        return None
-    return BUNDLED_BENCHMARK if model.origin == "bundled" else NOT_MEASURED
-
-
-def models_text(document: dict[str, Any]) -> str:
-    """The document as lines for a person."""
-    model = document["language_model"]
+def models_text(document: Mapping[str, Any], choices: Sequence[Choice]) -> str:
+    """What `model list` prints: the vault's models, what is on this machine, what to download."""
+    model, judge = document["language_model"], document["judge"]
     bundled = "(bundled)" if model["backend"] == "llama.cpp" else ""
     lines = [f"language model: {model['backend']} {model['model'] or bundled}".rstrip()]
     if model["base_url"]:
@@ -96,33 +30,22 @@ def models_text(document: dict[str, Any]) -> str:
     if model["gone"]:
         what = "program" if model["backend"] == "command" else "file"
         lines.append(f"                the {what} is gone: amem model use FILE, or bundled")
-    judge = document["judge"]
     lines += [
         f"judge of links: {judge['problem'] or judge['name']}{'' if judge['on'] else ' (off)'}",
         f"encoder:        {document['encoder']}",
         "",
-        "on this machine",
+        "language models on this machine; amem setup recommends one",
     ]
-    for each in document["available"]:
-        mark = "*" if each["in_use"] else " "
-        memory = f", needs about {size(each['memory'], 1)} of memory" if each["memory"] else ""
-        benchmark = f"; {each['benchmark']}" if each["benchmark"] else ""
-        facts = f"{each['origin']}, {size(each['bytes'], 1)}{memory}{benchmark}"
-        lines.append(f"{mark} {each['role']:<15} {each['name']}  ({facts})")
+    lines += [
+        f"{'*' if each.in_use else ' '} {on_one_line(each.name)}  ({choice_facts(each)})"
+        for each in choices
+    ]
     if not document["gguf"]["usable"]:
         lines += ["", f"! {document['gguf']['problem']}", f"  {document['gguf']['hint']}"]
-    if document["servers"]:
-        lines += ["", "servers on this machine"]
-        for each in document["servers"]:
-            shown = each["models"][:MODELS_SHOWN]
-            more = len(each["models"]) - len(shown)
-            names = ", ".join(shown) + (f" and {more} more" if more else "")
-            mark = "*" if each["in_use"] else " "
-            lines.append(f"{mark} {each['kind']:<15} {each['base_url']}  {names or '(no model)'}")
     lines += ["", "to download with amem model pull NAME"]
     for each in document["recommended"]:
         sizes = f"{size(each['bytes'], 1)}, {size(each['memory'], 1)} of memory"
-        lines.append(f"  {each['name']:<15} about {sizes}; {each['note']}; {each['benchmark']}")
+        lines.append(f"  {each['name']:<15} about {sizes}; {each['note']}")
         lines.append(f"  {'':<15} {each['repository']}:{each['file']}")
     return "\n".join(lines)
 

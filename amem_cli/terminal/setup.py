@@ -140,13 +140,14 @@ def _show_choices(console: Console, survey: Survey) -> None:
             marks.append((" (recommended)", "bold green"))
         name = "no model" if choice.kind == "none" else _short(choice.name)
         label = f"  {key}  {name:<{max(width, len('no model'))}}  "
-        console.print((label, "cyan"), _facts_of(choice), *marks)
+        console.print((label, "cyan"), choice_facts(choice), *marks)
     left_out = len(survey.choices) - len(shown)
     if left_out:
         console.print(f"     and {left_out} more; amem setup --json lists all")
 
 
-def _facts_of(choice: Choice) -> str:
+def choice_facts(choice: Choice) -> str:
+    """What is known of a choice, in a line."""
     if choice.kind == "none":
         return "amem's own analysis alone; nothing leaves this machine"
     facts = [choice.place]

@@ -89,10 +89,10 @@ def test_a_gguf_model_is_not_to_be_chosen(machine: Machine) -> None:
 
 
 def test_models_are_listed_with_the_reason_why_none_runs(machine: Machine) -> None:
-    text = machine("model", "list", "--no-servers")
+    text = machine("model", "list")
     assert text.returncode == 0
     assert machine.fault in text.stdout
-    document = json.loads(machine("model", "list", "--no-servers", "--json").stdout)
+    document = json.loads(machine("model", "list", "--json").stdout)
     assert not document["gguf"]["usable"]
     assert document["gguf"]["problem"].startswith(machine.fault)
     assert machine.remedy in document["gguf"]["hint"]

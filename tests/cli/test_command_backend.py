@@ -225,7 +225,7 @@ def test_a_program_is_tested_and_its_verdict_remembered(amem: Program, vault: Pa
     tested = amem("model", "test", "--seconds", "300", "--json")
     assert (tested.code, tested.json["verdict"]) == (0, "fit"), tested.out
     assert tested.json["figures"]["tokens_per_note"] > 100
-    listed = amem("model", "list", "--no-servers", "--json").json["language_model"]
+    listed = amem("model", "list", "--json").json["language_model"]
     assert (listed["backend"], listed["model"]) == ("command", line)
     assert "fit" in listed["verdict"]
     assert "tested before: fit" in use(amem, line).out
@@ -244,7 +244,7 @@ def test_a_program_that_is_gone_is_reported_and_never_run_by_doctor(
     assert prompts(log) == []
     program.unlink()
     assert "there is no program" in amem("doctor").out
-    assert "the program is gone" in amem("model", "list", "--no-servers").out
+    assert "the program is gone" in amem("model", "list").out
     assert amem("add", NEW, "--json").json["pending"] is True
 
 

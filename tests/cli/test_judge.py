@@ -34,9 +34,9 @@ def test_links_are_judged(amem: Program) -> None:
 
 def test_what_is_here_is_told(amem: Program) -> None:
     amem("init", ".", "--adopt")
-    listed = amem("model", "list", "--no-servers", "--json", **ON).json["judge"]
+    listed = amem("model", "list", "--json", **ON).json["judge"]
     assert listed["on"] and listed["name"] and listed["problem"] is None
-    assert amem("model", "list", "--no-servers", "--json").json["judge"]["on"] is False
+    assert amem("model", "list", "--json").json["judge"]["on"] is False
     assert amem("setup", "--json", **ON).json["judges_links"] is True
     assert amem("setup", "--json").json["judges_links"] is False
     assert "judge" not in amem("doctor", **ON).out

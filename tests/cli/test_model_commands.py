@@ -169,16 +169,11 @@ def test_the_list_tells_what_there_is_and_what_to_try(vault: Program, tiny: Path
         (found,) = [each for each in listed["servers"] if each["kind"] == "Ollama"]
         assert found["models"] == ["qwen3:4b"]
         shown = vault("model", "list", OLLAMA_HOST=f"127.0.0.1:{server.port}").out
-    names = {(each["origin"], each["name"]) for each in listed["available"]}
-    assert ("pulled", "tiny-Q4_K_M") in names
-    assert all(each["benchmark"] == "not measured here" for each in listed["recommended"])
-    models = [each for each in listed["available"] if each["role"] == "language model"]
-    measured = {each["origin"]: each["benchmark"] for each in models}
-    assert "contexts, which were not judged" in measured["bundled"]
-    assert measured["pulled"] == "not measured here"
-    assert "qwen3:4b" in shown
+    names = {(each["kind"], each["name"]) for each in listed["choices"]}
+    assert {("file", "tiny-Q4_K_M"), ("server", "qwen3:4b"), ("none", "none")} <= names
+    assert "* none  (amem's own analysis alone" in shown
+    assert "  qwen3:4b  (Ollama at 127.0.0.1" in shown
     assert "to download with amem model pull NAME" in shown
-    assert vault("model", "list", "--no-servers", "--json").json["servers"] == []
 
 
 def test_a_model_of_a_server_on_this_machine_is_used_by_its_name(vault: Program) -> None:

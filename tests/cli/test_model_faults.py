@@ -117,9 +117,9 @@ def test_a_model_that_is_gone_is_told_of_by_the_list(vault: Program, tiny: Path)
     own.write_bytes(tiny.read_bytes())
     assert vault("model", "use", str(own)).code == 0
     del vault.environment["AMEM_LLM_BACKEND"]
-    assert "is gone" not in vault("model", "list", "--no-servers").out
+    assert "is gone" not in vault("model", "list").out
     own.unlink()
-    listed = vault("model", "list", "--no-servers")
+    listed = vault("model", "list")
     assert listed.code == 0 and "is gone" in listed.out
     tested = vault("model", "test", "--seconds", "10")
     assert tested.code == 1 and "no verdict" in tested.out

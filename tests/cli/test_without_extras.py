@@ -59,7 +59,7 @@ def test_the_usual_path_works(bare: Bare) -> None:
         ["evolve", "--all"],
         ["ask", "where do walruses rest"],
         ["doctor"],
-        ["model", "list", "--no-servers"],
+        ["model", "list"],
         ["dedupe"],
     ):
         done = bare(*line)
