@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from amem_cli.cli.files import agreed, can_ask
 from amem_cli.cli.session import LIMIT, LlmOption, Session, all_named, session_of
 from amem_cli.errors import (
     EXIT_FIXABLE,
@@ -21,13 +22,12 @@ from amem_cli.system.command_lines import joined
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
-    from amem_cli.memory.forecast import Forecast
     from amem_cli.workspace.workspace import Workspace
 
 # A run of hours is committed as it goes, in commits of a size that can be read.
 NOTES_IN_A_COMMIT = 100
-# A larger run begins with what it will take.
-NOTES_WITHOUT_FORECAST = 20
+# A larger run with a model elsewhere, which may cost money, is asked about.
+NOTES_UNASKED = 20
 
 
 def evolve(
@@ -53,7 +53,7 @@ def evolve(
 ) -> None:
     """Write metadata and links for pending notes, and evolve older notes.
 
-    Before a large run with a model, amem says what it will take.
+    On a terminal, amem asks before a large run with a model on another machine.
 
     Examples:
 
@@ -76,24 +76,14 @@ def evolve(
         if not paths and (unprocessed := len(queue.unprocessed())):
             hint = f"{plural(unprocessed, 'note')} never processed: amem evolve --all"
             session.output.notice(hint)
-        is_large = everything or len(paths) > NOTES_WITHOUT_FORECAST
-        forecast = workspace.forecast(paths) if is_large else None
-        if forecast is not None and not _agreed(session, forecast, yes, dry_run):
-            raise typer.Exit(EXIT_NOT_FOUND)
+        model = workspace.process.model if len(paths) > NOTES_UNASKED and not yes else None
+        if model is not None and model.is_remote and can_ask(session.output):
+            question = f"{len(paths)} notes are shown to {model.name}, which may cost money: go on?"
+            if not agreed(session.output, question):
+                raise typer.Exit(EXIT_NOT_FOUND)
         how = {"dry_run": dry_run, "asked": bool(notes), "again": again}
-        code = _evolve(session, workspace, paths, rest, forecast, **how)
+        code = _evolve(session, workspace, paths, rest, **how)
     raise typer.Exit(code)
-
-
-def _agreed(session: Session, forecast: Forecast, yes: bool, dry_run: bool) -> bool:
-    """Say what a run will take; whether the user wants it, if it is large and there is one."""
-    from amem_cli.cli.files import agreed, can_ask
-    from amem_cli.terminal.progress import forecast_line
-
-    output = session.output
-    output.notice(forecast_line(forecast, dry_run=dry_run))
-    asks = forecast.remote and forecast.notes > NOTES_WITHOUT_FORECAST
-    return yes or not asks or not can_ask(output) or agreed(output, "go on?")
 
 
 def _evolve(
@@ -101,7 +91,6 @@ def _evolve(
     workspace: Workspace,
     paths: list[str],
     rest: list[str],
-    forecast: Forecast | None,
     *,
     dry_run: bool,
     **how: bool,
@@ -109,7 +98,7 @@ def _evolve(
     """Process notes and print each as it is done; returns the exit code."""
     from amem_cli.terminal.progress import EvolveReport, batch_progress
 
-    report = EvolveReport(session.output, len(paths), dry_run, forecast)
+    report = EvolveReport(session.output, len(paths), dry_run)
     interrupted = False
     with workspace.evolving(paths, rest=rest, dry_run=dry_run, **how) as batch:
         try:
@@ -237,7 +226,6 @@ def undo(
 
 def _last_change(session: Session, workspace: Workspace, *, yes: bool) -> str:
     """The id of the last change, once the user agreed to take it back."""
-    from amem_cli.cli.files import agreed, can_ask
     from amem_cli.editing.history import last_change
     from amem_cli.terminal.history import show_history
 

@@ -210,17 +210,6 @@ class IndexEvents:
         sql = f"SELECT {model}, {_TOTALS} AND calls > 0 GROUP BY 1 ORDER BY 1"
         return [ModelTotals(*row) for row in self._file.rows(sql)]
 
-    def last_use(self, model: str, prompts: Collection[str], limit: int) -> ModelTotals:
-        """What the last notes cost, at most so many, that a model was asked about."""
-        asked = (
-            "SELECT event FROM events WHERE kind = 'process' AND prompt_tokens > 0"
-            " AND record ->> '$.model' = ?1"
-            " AND record ->> '$.prompt' IN (SELECT value FROM json_each(?2))"
-            " ORDER BY event DESC LIMIT ?3"
-        )
-        sql = f"SELECT ?1, {_TOTALS} AND event IN ({asked})"
-        return ModelTotals(*self._file.rows(sql, (model, json.dumps([*prompts]), limit))[0])
-
     def _store_event(self, event: Event) -> None:
         from amem_cli.journal.events import to_record
 

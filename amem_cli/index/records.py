@@ -165,12 +165,6 @@ class IndexNotes:
         rows = self._file.rows(sql, (json.dumps(list(paths)),))
         return {row[0]: _summary(row) for row in rows}
 
-    def sizes(self, paths: Sequence[str], *, public: bool = False) -> list[int]:
-        """Bytes of each of these files that is a note (and not private)."""
-        sql = "SELECT n.size FROM json_each(?) JOIN notes n ON n.path = value"
-        sql += " WHERE NOT n.private" if public else ""
-        return [size for (size,) in self._file.rows(sql, (json.dumps(list(paths)),))]
-
     def summaries(self) -> Iterator[NoteSummary]:
         """All notes by path."""
         yield from map(_summary, self._file.stream(f"SELECT {_SUMMARY} FROM notes ORDER BY path"))  # noqa: S608

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import plural, size
-from amem_cli.workspace.documents import forecast_document, outcome_document
+from amem_cli.workspace.documents import outcome_document
 
 if TYPE_CHECKING:
     from amem_cli.memory.batch import EvolveBatch
-    from amem_cli.memory.forecast import Forecast
     from amem_cli.memory.outcome import Outcome
     from amem_cli.terminal.output import Output
 
@@ -147,7 +146,6 @@ class EvolveReport:
     output: Output
     count: int
     dry_run: bool
-    forecast: Forecast | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     _with_problems: int = 0
 
@@ -176,7 +174,6 @@ class EvolveReport:
         if self.output.as_json:
             document = {
                 "dry_run": self.dry_run,
-                "forecast": forecast_document(self.forecast),
                 "notes": list(map(outcome_document, self.outcomes)),
                 "pending": pending + left,
                 "left": left,
@@ -227,26 +224,6 @@ class EvolveReport:
         waiting = f"; {plural(pending, 'note')} still pending" if pending else ""
         done = plural(len(self.outcomes) - pending, "note")
         return f"{done} {verb}: {', '.join(parts)}{waiting}"
-
-
-def forecast_line(forecast: Forecast, *, dry_run: bool) -> str:
-    """What a run will take, in one line."""
-    parts = [
-        plural(forecast.notes, "note"),
-        f"about {_tokens(forecast.tokens)} tokens",
-        *([f"about {span(forecast.seconds)}"] if forecast.seconds else []),
-    ]
-    line = f"{', '.join(parts)} with {forecast.model}"
-    if forecast.exceeds_today:
-        line += f"; {forecast.left_today:,} tokens are left today (llm.daily_tokens)"
-    return f"{line}; {'nothing is written' if dry_run else 'Ctrl-C keeps what is done'}"
-
-
-def _tokens(count: int) -> str:
-    """A number of tokens, no finer than an estimate is."""
-    if count >= 1_000_000:
-        return f"{count / 1e6:.1f} M"
-    return f"{round(count, 2 - len(str(count))):,}"
 
 
 def span(seconds: float) -> str:

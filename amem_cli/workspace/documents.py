@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.stats import Stats
-    from amem_cli.memory.forecast import Forecast
     from amem_cli.search.suggestions import OpenLink
 
 Source: TypeAlias = "str | Callable[[Any], Any]"
@@ -307,14 +306,6 @@ def graph_document(graph: Graph) -> dict[str, Any]:
         ],
         "edges": [document(_GRAPH_LINK, edge) for edge in (*graph.edges, *graph.suggested)],
     }
-
-
-def forecast_document(forecast: Forecast | None) -> dict[str, Any] | None:
-    """What a run over many notes will take; None if no model is asked."""
-    if forecast is None:
-        return None
-    seconds = forecast.seconds
-    return {**asdict(forecast), "seconds": None if seconds is None else round(seconds, 1)}
 
 
 def stats_document(stats: Stats) -> dict[str, Any]:

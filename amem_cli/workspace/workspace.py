@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from amem_cli.graph.stats import Stats
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.batch import EvolveBatch
-    from amem_cli.memory.forecast import Forecast
     from amem_cli.memory.outcome import Outcome
     from amem_cli.models.ports import Encoder
     from amem_cli.search.read import LinkView, NoteView
@@ -345,22 +344,6 @@ class Workspace(OpenVault):
         from amem_cli.graph.stats import stats
 
         return stats(self.ports, private=self.sees_private)
-
-    def forecast(self, paths: Sequence[str]) -> Forecast | None:
-        """What the memory process of these notes will take; None if no model is asked."""
-        from amem_cli.memory.forecast import estimate
-        from amem_cli.models.open import TokenLedger
-        from amem_cli.models.ports import UnavailableModel
-
-        process, model = self.process, self.process.model
-        if model is None or isinstance(model, UnavailableModel) or not paths:
-            return None
-        found = estimate(self.index, paths, model, trusted=process.settings.trusted)
-        limit = self.settings.llm_daily_tokens
-        if limit:
-            used = TokenLedger(self.root, self.environment).used()
-            found = replace(found, left_today=max(0, limit - used))
-        return found
 
     def undo(self, event: str, *, cascade: bool = False, keep_edits: bool = False) -> Undone:
         """Take back a change; see `editing.undo.undo`.

@@ -103,8 +103,7 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
     assert stopped.err.count("stopped: 3 notes in a row failed: ") == 1
     # How long it still takes is told by the clock, from time to time.
     said = [line for line in stopped.err.splitlines() if not line.startswith("processing: ")]
-    forecast, _ = said
-    assert forecast.startswith(f"{COUNT} notes, about ")
+    assert len(said) == 1
     assert asked < 40
     done = COUNT - stopped.json["pending"]
     assert 0 < done < 10
