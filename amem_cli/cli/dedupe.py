@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
-from amem_cli.cli.files import ask_key, on_terminal
-from amem_cli.cli.session import Session, all_named, session_of
+from amem_cli.cli.session import all_named, session_of
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.terminal.output import first_lines, plural
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from amem_cli.terminal.output import Console
     from amem_cli.workspace.workspace import Workspace
 
-KEYS = "[m]erge  [o]ther way round  [s]kip  [q]uit"
 _MAX_LINES = 4
 
 
@@ -57,7 +54,7 @@ def dedupe(
     """Find notes with the same or nearly the same text, and merge them.
 
     The exit code is 1 if there are any. A merge loses no text, and links of other notes stay valid;
-    `amem undo` reverts it. With --merge alone, on a terminal, amem asks about each pair.
+    `amem undo` reverts it.
 
     Examples:
 
@@ -67,9 +64,10 @@ def dedupe(
         amem dedupe --merge --exact --yes
     """
     names = notes or []
-    if merge and len(names) == 1:
+    if merge and (len(names) == 1 or not (names or yes or dry_run)):
         raise UsageError(
-            "cannot merge a single note", hint="Name the note to keep, then the others."
+            "name the notes to merge",
+            hint="--merge KEEP OTHER; or --merge --exact --yes for all exact duplicates.",
         )
     if (yes or dry_run) and not merge:
         raise UsageError("--yes and --dry-run need --merge", hint="amem dedupe --help")
@@ -80,105 +78,58 @@ def dedupe(
     from amem_cli.duplicates.compare import THRESHOLD
     from amem_cli.duplicates.find import find_duplicates
 
-    by_keys = merge and not names and not (yes or dry_run)
     session = session_of(context)
-    if by_keys and (session.output.as_json or not on_terminal()):
-        raise UsageError(
-            "cannot ask without a terminal",
-            hint="Name the notes: --merge KEEP OTHER; or --merge --exact --yes.",
-        )
     with session.workspace() as workspace:
         # All names first: a wrong one must not end the command after some merges.
-        notes_named = all_named(workspace, names)
-        merging = _Merging(workspace, dry_run)
-        if merge and names:
-            for other in notes_named[1:]:
-                # After a first merge, an error must not hide it, and becomes one of the problems.
-                merging.merge(notes_named[0], other, or_fail=not merging.merges)
-        else:
+        named = all_named(workspace, names)
+        pairs = [(named[0], other) for other in named[1:]]
+        if not (merge and names):
             try:
                 if not exact:
                     workspace.embed_missing()
             except AmemError as error:
                 message = f"! only words are compared: {error.message}. {error.hint}"
                 session.output.notice(message)
-            groups = find_duplicates(
+            found = find_duplicates(
                 workspace.ports,
                 threshold=THRESHOLD if threshold is None else threshold,
                 exact_only=exact,
-                among=[note.path for note in notes_named],
+                among=[note.path for note in named],
             )
             if not merge:
                 session.output.result(
-                    _duplicates_document(groups), lambda console: _show_duplicates(console, groups)
+                    _duplicates_document(found), lambda console: _show_duplicates(console, found)
                 )
-                raise typer.Exit(1 if groups.groups else 0)
-            if by_keys:
-                _merge_by_keys(session, merging, groups.groups)
-            else:
-                for group in groups.groups:
-                    for each in group.others:
-                        merging.merge(group.kept, each.note)
-    document = {
-        "merged": [_merged_document(merged) for merged in merging.merges],
-        "problems": merging.problems,
-    }
-    session.output.result(
-        document, lambda console: _show_merges(console, merging.merges, merging.problems)
-    )
-    if merging.problems:
+                raise typer.Exit(1 if found.groups else 0)
+            pairs = [(group.kept, each.note) for group in found.groups for each in group.others]
+        merges, problems = _merged(workspace, pairs, dry_run)
+    document = {"merged": [_merged_document(merged) for merged in merges], "problems": problems}
+    session.output.result(document, lambda console: _show_merges(console, merges, problems))
+    if problems:
         raise typer.Exit(1)
 
 
-@dataclass
-class _Merging:
-    """Merges pairs of notes, and keeps the results; a failure stops no other merge."""
+def _merged(
+    workspace: Workspace, pairs: Sequence[tuple[NoteSummary, NoteSummary]], dry_run: bool
+) -> tuple[list[Merged], list[str]]:
+    """Merge the second note of each pair into the first; problems of those that cannot be.
 
-    workspace: Workspace
-    dry_run: bool
-    merges: list[Merged] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    What is wrong with a single pair is raised.
+    """
+    from amem_cli.duplicates.merge import merge
 
-    def merge(self, kept: NoteSummary, other: NoteSummary, *, or_fail: bool = False) -> str:
-        """Merge two notes; returns a line about the result, or raises if asked to."""
-        from amem_cli.duplicates.merge import merge
-
-        ports = self.workspace.ports
+    merges: list[Merged] = []
+    problems: list[str] = []
+    for kept, other in pairs:
         # A merge before may have changed the note.
-        kept = ports.index.notes.summary(kept.path) or kept
+        now = workspace.index.notes.summary(kept.path) or kept
         try:
-            merged = merge(ports, kept, other, dry_run=self.dry_run)
+            merges.append(merge(workspace.ports, now, other, dry_run=dry_run))
         except AmemError as error:
-            if or_fail:
+            if len(pairs) == 1:
                 raise
-            self.problems.append(f"{other.path}: {error.message}. {error.hint}".strip())
-            return f"! {self.problems[-1]}"
-        self.merges.append(merged)
-        return f"merged; to revert: amem undo {merged.event}"
-
-
-def _merge_by_keys(session: Session, merging: _Merging, groups: Sequence[Group]) -> None:
-    """Step through the pairs; each merge takes effect at once."""
-    summary = merging.workspace.index.notes.summary
-    console = session.output.console()
-    left = sum(len(group.others) for group in groups)
-    for group in groups:
-        for each in group.others:
-            left -= 1
-            # An earlier merge may have changed or removed them.
-            kept, other = summary(group.kept.path), summary(each.note.path)
-            if kept is None or other is None:
-                continue
-            console.print()
-            _show_kept(console, group)
-            _show_other(console, each)
-            key = ask_key(session.output, f"{KEYS}   ({left + 1} left)", "mosq")
-            if key == "q":
-                return
-            if key != "s":
-                pair = (kept, other) if key == "m" else (other, kept)
-                # Report at once: after Ctrl-C there is no summary.
-                session.output.notice(merging.merge(*pair))
+            problems.append(f"{other.path}: {error.message}. {error.hint}".strip())
+    return merges, problems
 
 
 def _duplicates_document(found: Duplicates) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Program
-from tests.terminal import at_terminal, plain
 from tests.vaults import tree_hashes, write_note
 
 TEXT = "The walrus hauls out on the ice to rest between dives and is loud about it.\n"
@@ -80,35 +79,6 @@ def test_all_exact_duplicates_are_merged_unasked_on_request(amem: Program) -> No
 def test_what_makes_no_sense_is_refused(amem: Program, arguments: tuple[str, ...]) -> None:
     vault(amem, One=TEXT, Two=TEXT)
     assert amem("--vault", "v", "dedupe", *arguments).code == 2
-
-
-def test_on_a_terminal_each_pair_is_asked_about(amem: Program) -> None:
-    root = vault(amem, One=TEXT, Two=TEXT, Call="Ring.\n")
-    write_note(root, "b/Call.md", "Ring.\n")
-    code, shown = at_terminal(
-        amem.folder,
-        ["--vault", "v", "dedupe", "--merge", "--exact"],
-        [("2 left", "s"), ("1 left", "o")],
-        **amem.environment,
-    )
-    assert code == 0
-    assert "same  Two" in plain(shown)
-    assert "One.md → merged into Two.md" in plain(shown)
-    assert sorted(path.name for path in root.glob("*.md")) == ["Call.md", "Two.md"]
-
-
-def test_who_leaves_in_the_middle_was_told_what_was_done(amem: Program) -> None:
-    root = vault(amem, One=TEXT, Two=TEXT, Call="Ring.\n")
-    write_note(root, "b/Call.md", "Ring.\n")
-    code, shown = at_terminal(
-        amem.folder,
-        ["--vault", "v", "dedupe", "--merge", "--exact"],
-        [("2 left", "m"), ("1 left", "\x03")],
-        **amem.environment,
-    )
-    assert code == 130
-    assert "merged; to revert: amem undo " in plain(shown)
-    assert not (root / "b/Call.md").exists()
 
 
 def test_adding_a_text_that_is_there_is_told_and_done(amem: Program) -> None:
