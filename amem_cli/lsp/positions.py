@@ -9,8 +9,8 @@ from lsprotocol import types as lsp
 
 # The protocol's line ends, and no others: Python knows more.
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_UTF8 = lsp.PositionEncodingKind.Utf8.value
-_UTF16 = lsp.PositionEncodingKind.Utf16.value
+# By what is agreed with the editor: Python's name, and the bytes of a unit.
+_CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 
 class Positions:
@@ -20,13 +20,12 @@ class Positions:
         encoding: `utf-8`, `utf-16` or `utf-32`, as agreed with the editor.
     """
 
-    def __init__(self, text: str, encoding: str = _UTF16) -> None:
+    def __init__(self, text: str, encoding: str = "utf-16") -> None:
         self._text = text
         ends = list(_LINE_END.finditer(text))
         self._starts = [0, *(end.end() for end in ends)]
         self._ends = [*(end.start() for end in ends), len(text)]
-        self._is_plain = encoding not in (_UTF8, _UTF16) or text.isascii()
-        self._is_utf8 = encoding == _UTF8
+        self._codec, self._width = _CODECS[encoding]
 
     def offset(self, position: lsp.Position) -> int:
         """The offset of a position; behind a line's end it is that end, behind the last line the
@@ -34,23 +33,15 @@ class Positions:
         if position.line >= len(self._starts):
             return len(self._text)
         start, end = self._starts[position.line], self._ends[position.line]
-        if self._is_plain:
-            return min(start + position.character, end)
-        units = 0
-        for place in range(start, end):
-            units += self._units(self._text[place])
-            if units > position.character:
-                return place
-        return end
+        line = self._text[start:end].encode(self._codec, "replace")
+        before = line[: position.character * self._width]
+        return start + len(before.decode(self._codec, "ignore"))
 
     def position(self, offset: int) -> lsp.Position:
         """The position of an offset."""
         line = bisect_right(self._starts, offset) - 1
-        start = self._starts[line]
-        before = min(offset, self._ends[line])
-        if self._is_plain:
-            return lsp.Position(line, before - start)
-        return lsp.Position(line, sum(map(self._units, self._text[start:before])))
+        before = self._text[self._starts[line] : min(offset, self._ends[line])]
+        return lsp.Position(line, len(before.encode(self._codec, "replace")) // self._width)
 
     def range(self, start: int, end: int) -> lsp.Range:
         """The range of a slice."""
@@ -63,9 +54,3 @@ class Positions:
     def line_start(self, line: int) -> int:
         """The offset of the beginning of a line."""
         return self._starts[min(line, len(self._starts) - 1)]
-
-    def _units(self, char: str) -> int:
-        code = ord(char)
-        if not self._is_utf8:
-            return 2 if code > 0xFFFF else 1
-        return 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
