@@ -1,23 +1,20 @@
 """What amem knows of a vault, in files that Obsidian reads without a plugin.
 
-A Base, a CSS snippet, and groups of its graph; Bases and snippets are as help.obsidian.md describes
-them, and the groups are searches by path.
+A Base and a CSS snippet, as help.obsidian.md describes them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from amem_cli.data import table
 from amem_cli.editing.review import review_items
 from amem_cli.errors import SettingsError, WriteConflict
-from amem_cli.graph.clusters import clusters
 from amem_cli.graph.graph import vault_graph
 from amem_cli.journal.events import follows_a_note
 from amem_cli.journal.provenance import undone_events
@@ -36,13 +33,10 @@ FOLDER = ".obsidian"
 
 # How the files begin that amem may replace and remove.
 _MARK = "Written by `amem obsidian`, which replaces it; `amem obsidian --remove` removes it."
-# In a group's query this changes nothing, and tells amem its own groups.
-_GROUP = "path:/^(?:amem){0}(?:"
 # Notes that were linked lately are at most so many, among so many of the newest events.
 _LATELY = 50
 _EVENTS = 5_000
 _COLUMNS = ("file.name", "note.context", "note.tags", "file.mtime")
-_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 _UNSAFE_IN_CSS = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
@@ -151,21 +145,6 @@ def _quoted(text: str) -> str:
     return '"' + _UNSAFE_IN_CSS.sub(lambda found: f"\\{ord(found[0]):x} ", text) + '"'
 
 
-def _graph_groups(index: MemoryIndex) -> list[dict[str, Any]]:
-    """A group of Obsidian's graph for each cluster, in the colours of amem's own drawings."""
-    colours: list[str] = table("pictures.toml")["clusters"]
-    return [
-        {"query": _query(each.paths), "color": {"a": 1, "rgb": int(colour.removeprefix("#"), 16)}}
-        for each, colour in zip(clusters(vault_graph(index)), colours, strict=False)
-    ]
-
-
-def _query(paths: Iterable[str]) -> str:
-    """A search for exactly these notes; a text in place of the expression would find parts."""
-    names = (_SPECIAL.sub(r"\\\g<0>", path) for path in paths)
-    return f"{_GROUP}{'|'.join(names)})$/"
-
-
 @dataclass(frozen=True, slots=True)
 class Written:
     """Vault-relative paths of the files that were written or changed, and of those removed."""
@@ -187,19 +166,11 @@ def show_in_obsidian(root: Path, ports: VaultPorts | None) -> Written:
     if not (root / FOLDER).is_dir():
         hint = "Open the folder in Obsidian once: it makes its settings."
         raise SettingsError(f"Obsidian has no settings in {root}", hint=hint)
-    base, snippet, groups, snippets = "", "", list[Any](), list[str]()
+    base, snippet, snippets = "", "", list[str]()
     if ports is not None:
         superseded = _superseded(ports.index)
         base = _base_text(_views(ports, superseded))
         snippet, snippets = _snippet_text(superseded, ports.names.links), [SNIPPET]
-        groups = _graph_groups(ports.index)
-
-    def color_groups(present: list[Any]) -> list[Any]:
-        return [*(each for each in present if not _is_own_group(each)), *groups]
-
-    def enabled_snippets(present: list[Any]) -> list[Any]:
-        return [*(each for each in present if each != SNIPPET), *snippets]
-
     # What is in each file, and what has to be; empty for no file.
     changes: dict[str, tuple[bytes, bytes]] = {}
     for path, new in (
@@ -210,12 +181,9 @@ def show_in_obsidian(root: Path, ports: VaultPorts | None) -> Written:
         if old and _MARK.encode() not in old.partition(b"\n")[0]:
             raise SettingsError(f"{path} is not amem's", hint="Give that file another name.")
         changes[path] = old, new.encode("utf-8", "replace")
-    for path, key, change in (
-        (f"{FOLDER}/graph.json", "colorGroups", color_groups),
-        (f"{FOLDER}/appearance.json", "enabledCssSnippets", enabled_snippets),
-    ):
-        old = _read(root, path)
-        changes[path] = old, _with_list(path, old, key, change)
+    path = f"{FOLDER}/appearance.json"
+    old = _read(root, path)
+    changes[path] = old, _with_snippets(path, old, snippets)
     changes = {path: (old, new) for path, (old, new) in changes.items() if old != new}
     for path, (former, wanted) in changes.items():
         try:
@@ -226,11 +194,6 @@ def show_in_obsidian(root: Path, ports: VaultPorts | None) -> Written:
         tuple(path for path, (_, new) in changes.items() if new),
         tuple(path for path, (_, new) in changes.items() if not new),
     )
-
-
-def _is_own_group(group: object) -> bool:
-    query = group.get("query") if isinstance(group, dict) else None
-    return isinstance(query, str) and query.startswith(_GROUP)
 
 
 def _read(root: Path, path: str) -> bytes:
@@ -249,8 +212,9 @@ def _read(root: Path, path: str) -> bytes:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _with_list(path: str, raw: bytes, key: str, change: Callable[[list[Any]], list[Any]]) -> bytes:
-    """A JSON file with another list under a key; the bytes it has, if that changes nothing."""
+def _with_snippets(path: str, raw: bytes, snippets: list[str]) -> bytes:
+    """Obsidian's settings of appearance with these snippets of amem's enabled, and no others."""
+    key = "enabledCssSnippets"
     try:
         document = json.loads(raw) if raw.strip() else {}
     except ValueError:
@@ -259,7 +223,7 @@ def _with_list(path: str, raw: bytes, key: str, change: Callable[[list[Any]], li
     if document is None or not isinstance(present, (list, type(None))):
         hint = "Correct it, or close Obsidian and delete it."
         raise SettingsError(f"cannot read {path}", hint=hint)
-    wanted = change(present or [])
+    wanted = [*(each for each in present or [] if each != SNIPPET), *snippets]
     if wanted == (present or []):
         return raw
     changed = {**document, key: wanted}

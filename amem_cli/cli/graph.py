@@ -233,11 +233,11 @@ def obsidian(
     context: typer.Context,
     remove: Annotated[bool, Option("--remove", help="Remove all that it wrote.")] = False,
 ) -> None:
-    """Show in Obsidian what amem knows: views of notes, marks and colours.
+    """Show in Obsidian what amem knows: views of notes and marks.
 
-    Writes amem.base (notes linked lately, waiting, without links, superseded), a CSS snippet that
-    strikes superseded notes through, and a group for each cluster in the graph's settings. They
-    show the vault as it is now; call it again for later changes. Nothing else is changed.
+    Writes amem.base (notes linked lately, waiting, without links, superseded) and a CSS snippet
+    that strikes superseded notes through. They show the vault as it is now; call it again for later
+    changes. Nothing else is changed.
 
     Examples:
 

@@ -139,7 +139,7 @@ Look after the vault
   stats    vault    Count notes, links, orphans and pending work, and what the model cost.
   dedupe   dedupe   Find notes with the same or nearly the same text, and merge them.
   index    vault    Bring the index up to date with the folder.
-  obsidian graph    Show in Obsidian what amem knows: views of notes, marks and colours.
+  obsidian graph    Show in Obsidian what amem knows: views of notes and marks.
   doctor   vault    Check vault, index, models, links, ids and git, and say what to do.
   export   exchange Export notes as JSON Lines or as plain markdown with ordinary links.
 Set up

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _MAX_DIFF_LINES = 6
 _LONGEST_BEGINNING = 160
-# Of more events that were undone only the sum is printed.
 _UNDONE_SHOWN = 20
 
 
@@ -119,17 +118,11 @@ def _what(event: Event) -> str:
 
 
 def undone_lines(events: Sequence[Event], *, verbose: bool) -> list[str]:
-    """What `undo` prints about the events that it undid: a line each, or of many the sum."""
-    if verbose or len(events) <= _UNDONE_SHOWN:
-        return list(map(_undone_line, events))
-    notes = {event.note or event.path for event in events}
-    parts: dict[str, set[str]] = {}
-    for event in events:
-        for name in _fields(event) or ["links" if event.links_before else "text"]:
-            parts.setdefault(name, set()).add(event.note or event.path)
-    of_each = ", ".join(f"{name} of {len(parts[name]):,}" for name in sorted(parts))
-    whole = f"{plural(len(events), 'change')} of {plural(len(notes), 'note')}"
-    return [f"took back {whole}: {of_each} (--verbose names them)"]
+    """What `undo` prints about the events that it undid: a line each, of many the first."""
+    shown = events if verbose else events[:_UNDONE_SHOWN]
+    more = len(events) - len(shown)
+    rest = [f"… and {plural(more, 'more change')} (--verbose names them)"] if more else []
+    return [*map(_undone_line, shown), *rest]
 
 
 def _undone_line(event: Event) -> str:

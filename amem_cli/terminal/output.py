@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
@@ -112,22 +113,13 @@ def wrapped(parts: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str
             elif fits and gap > 1 and column <= _WIDEST_LABEL and found.start() in values:
                 indent = column
         column += columns
-    return list(_replaced(parts, breaks))
-
-
-def _replaced(
-    parts: Sequence[tuple[str, str]], changes: Sequence[tuple[int, int, str]]
-) -> Iterator[tuple[str, str]]:
-    """Parts of a text in which spans, in order, are replaced; each keeps its style."""
-    start = 0
-    for text, style in parts:
-        end, at, pieces = start + len(text), start, []
-        for first, last, new in changes:
-            if first < end and last > start:
-                pieces += [text[at - start : max(first - start, 0)], new if first >= start else ""]
-                at = min(last, end)
-        yield "".join(pieces) + text[at - start :], style
-        start = end
+    chars = [(char, number) for number, (part, _) in enumerate(parts) for char in part]
+    for start, end, new in reversed(breaks):
+        chars[start:end] = [(char, chars[start][1]) for char in new]
+    return [
+        ("".join(char for char, _ in group), parts[number][1])
+        for number, group in groupby(chars, key=lambda pair: pair[1])
+    ]
 
 
 # In a style, before the path of the note to which a text leads.

@@ -15,7 +15,6 @@ from tests.bases import check_base
 from tests.browser import chromium
 from tests.conftest import Program
 from tests.memory.test_suggestions import suggest
-from tests.outside_tools import node
 from tests.vaults import open_vault, tree_hashes, write_note
 
 OLD = "Old (a+b) [draft], it's 50% 漢 😀"
@@ -29,12 +28,6 @@ STYLES = """({ css, elements }) => {
     return getComputedStyle(element).textDecorationLine === 'line-through';
   });
 }"""
-MATCHES = """
-import { readFileSync } from "node:fs";
-const { query, paths } = JSON.parse(readFileSync(0, "utf8"));
-const expression = new RegExp(query.slice("path:/".length, -1));
-console.log(JSON.stringify(paths.filter((path) => expression.test(path))));
-"""
 
 
 @pytest.fixture
@@ -42,8 +35,6 @@ def vault(amem: Program) -> Path:
     """A vault with Obsidian's settings, an old note that a newer one supersedes, and an orphan."""
     root = amem.folder / "v"
     (root / ".obsidian").mkdir(parents=True)
-    graph = {"search": "", "colorGroups": [{"query": "tag:#mine", "color": {"a": 1, "rgb": 1}}]}
-    (root / ".obsidian/graph.json").write_text(json.dumps(graph, indent=2))
     (root / ".obsidian/appearance.json").write_text(json.dumps({"theme": "moonstone"}, indent=2))
     assert amem("init", "v", "--adopt").code == 0
     amem.environment["AMEM_VAULT"] = str(root)
@@ -84,7 +75,6 @@ def test_the_base_shows_what_only_amem_knows(amem: Program, vault: Path) -> None
     assert amem("obsidian", "--json").json["written"] == [
         "amem.base",
         ".obsidian/snippets/amem.css",
-        ".obsidian/graph.json",
         ".obsidian/appearance.json",
     ]
     shown = views(vault)
@@ -94,10 +84,8 @@ def test_the_base_shows_what_only_amem_knows(amem: Program, vault: Path) -> None
     # "other.md" is only suggested to "new.md".
     assert "alone.md" in shown["Waiting"] and "other.md" not in shown["Waiting"]
     after = tree_hashes(vault)
-    assert {path for path in before if before[path] != after[path]} == {
-        ".obsidian/graph.json",
-        ".obsidian/appearance.json",
-    }
+    changed = {path for path in before if before[path] != after[path]}
+    assert changed == {".obsidian/appearance.json"}
     assert amem("obsidian", "--json").json == {"written": [], "removed": []}
 
     assert amem("mv", "new", "Newer").code == 0
@@ -135,15 +123,6 @@ def test_superseded_notes_are_struck_through_in_a_browser(amem: Program, vault: 
     assert shown == list(cases.values())
 
 
-def test_a_cluster_is_a_group_of_the_graph_behind_the_users_own(amem: Program, vault: Path) -> None:
-    assert amem("obsidian").code == 0
-    own, group = settings(vault, "graph")["colorGroups"]
-    assert own["query"] == "tag:#mine" and 0 <= group["color"]["rgb"] <= 0xFFFFFF
-    paths = [f"notes/{OLD}.md", "new.md", "other.md", "alone.md", "renew.md", "newXmd", "x/new.md"]
-    found = json.loads(node(MATCHES, stdin=json.dumps({"query": group["query"], "paths": paths})))
-    assert found == paths[:3]
-
-
 def test_what_is_not_amems_is_left_alone(amem: Program, vault: Path) -> None:
     (vault / "amem.base").write_text("views: []\n")
     before = tree_hashes(vault)
@@ -151,12 +130,12 @@ def test_what_is_not_amems_is_left_alone(amem: Program, vault: Path) -> None:
         refused = amem("obsidian", *option)
         assert refused.code == 3 and "amem.base is not amem's" in refused.err
     (vault / "amem.base").unlink()
-    (vault / ".obsidian/graph.json").write_text("{")
+    (vault / ".obsidian/appearance.json").write_text("{")
     refused = amem("obsidian")
-    assert refused.code == 3 and "cannot read .obsidian/graph.json" in refused.err
+    assert refused.code == 3 and "cannot read .obsidian/appearance.json" in refused.err
     assert not (vault / "amem.base").exists()
     before = tree_hashes(vault)
-    (vault / ".obsidian/graph.json").unlink()
+    (vault / ".obsidian/appearance.json").unlink()
     (vault / ".obsidian/snippets").symlink_to(amem.folder)
     refused = amem("obsidian")
     assert refused.code == 3 and "is a link" in refused.err
@@ -165,7 +144,7 @@ def test_what_is_not_amems_is_left_alone(amem: Program, vault: Path) -> None:
     (vault / "amem.base").symlink_to(amem.folder / "outside")
     assert amem("obsidian").code == 3 and not (amem.folder / "outside").exists()
     (vault / "amem.base").unlink()
-    assert set(before) - set(tree_hashes(vault)) == {".obsidian/graph.json"}
+    assert set(before) - set(tree_hashes(vault)) == {".obsidian/appearance.json"}
 
 
 def test_without_obsidian_nothing_is_made(amem: Program) -> None:
