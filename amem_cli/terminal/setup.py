@@ -89,7 +89,7 @@ def show_survey(console: Console, survey: Survey) -> None:
     console.print((_WORTH, "dim"))
     console.print()
     _show_choices(console, survey)
-    if not survey.is_capable_model_here:
+    if survey.recommended.kind in ("none", "bundled"):
         console.print()
         _show_ways(console, survey)
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, EncoderError, extra_hint
 from amem_cli.language.detect import language_shares, named_shares
+from amem_cli.markdown.plain_text import prose
 from amem_cli.models.encoder_files import (
     DEFAULT_ENCODER,
     MULTILINGUAL,
     find_encoder,
     short_name,
 )
+from amem_cli.notes.front_matter import body_start, find_fences
 from amem_cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -68,9 +70,6 @@ def vault_languages(vault: VaultFolder, paths: Sequence[str]) -> dict[str, float
 
 
 def _prose_of(vault: VaultFolder, paths: Sequence[str]) -> Iterator[str]:
-    from amem_cli.markdown.plain_text import prose
-    from amem_cli.notes.front_matter import body_start, find_fences
-
     for path in paths:
         # A note that is gone or cannot be read tells nothing; others report it.
         with contextlib.suppress(AmemError):

@@ -115,11 +115,6 @@ class Survey:
         return next(choice for choice in self.choices if choice.in_use)
 
     @property
-    def is_capable_model_here(self) -> bool:
-        """Whether a model of this machine may be capable, or one is in use."""
-        return self.recommended.kind not in _OWN_NAMES
-
-    @property
     def models(self) -> tuple[Choice, ...]:
         """The choices beside those that come with amem."""
         return tuple(choice for choice in self.choices if choice.kind not in _OWN_NAMES)
@@ -159,7 +154,7 @@ def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -
     found += [*_programs(machine, settings), *_own(machine, settings)]
     if not any(choice.in_use for choice in found):
         found.append(_other(settings, environment))
-    doubts = _Doubts(machine, settings, environment, workspace)
+    known = [_with_doubts(each, machine, settings, environment, workspace) for each in found]
     languages = {} if workspace is None else languages_of(workspace)
     return Survey(
         machine,
@@ -169,7 +164,7 @@ def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -
         encoder=settings.encoder_model,
         proposed=encoder_proposal(languages, settings),
         judges=machine.runs_files and open_judge(settings) is not None,
-        choices=tuple(_in_order([doubts.about(choice) for choice in found], machine)),
+        choices=tuple(_in_order(known, machine)),
     )
 
 
@@ -273,67 +268,60 @@ def _other(settings: Settings, environment: Mapping[str, str]) -> Choice:
     )
 
 
-class _Doubts:
-    """Tells what is known of a choice, and what speaks against it."""
+def _with_doubts(
+    choice: Choice,
+    machine: Machine,
+    settings: Settings,
+    environment: Mapping[str, str],
+    workspace: Workspace | None,
+) -> Choice:
+    """A choice with what is known of it, and what speaks against it."""
+    if choice.kind in _OWN_NAMES:
+        return choice
+    as_chosen = Settings(
+        llm_backend=choice.backend,
+        llm_model=choice.model,
+        llm_base_url=choice.base_url,
+        llm_sha256=choice.sha256,
+    )
+    subject = model_subject(settings if choice.in_use else as_chosen, environment)
+    choice = replace(
+        choice,
+        verdict=stored_verdict(subject, environment),
+        leaves_machine=leaves_machine(as_chosen, environment),
+    )
+    if choice.in_use and (reason := _loss(settings, environment, workspace)):
+        return replace(choice, is_lost=True, problem=reason)
+    if choice.kind == "other" and _server_in_use(settings, environment) is not None:
+        return replace(choice, problem="its server does not answer, or no longer has it")
+    return replace(choice, problem=_problem(choice, machine, settings))
 
-    def __init__(
-        self,
-        machine: Machine,
-        settings: Settings,
-        environment: Mapping[str, str],
-        workspace: Workspace | None,
-    ) -> None:
-        self._machine, self._settings = machine, settings
-        self._environment, self._workspace = environment, workspace
 
-    def about(self, choice: Choice) -> Choice:
-        if choice.kind in _OWN_NAMES:
-            return choice
-        as_chosen = Settings(
-            llm_backend=choice.backend,
-            llm_model=choice.model,
-            llm_base_url=choice.base_url,
-            llm_sha256=choice.sha256,
-        )
-        subject = model_subject(self._settings if choice.in_use else as_chosen, self._environment)
-        leaves = leaves_machine(as_chosen, self._environment)
-        choice = replace(
-            choice,
-            verdict=stored_verdict(subject, self._environment),
-            leaves_machine=leaves,
-        )
-        if choice.in_use and (reason := self._loss()):
-            return replace(choice, is_lost=True, problem=reason)
-        return replace(choice, problem=self._problem(choice))
-
-    def _loss(self) -> str:
-        """Why the vault's model cannot be asked; empty if it can, as far as that is known."""
-        settings, workspace = self._settings, self._workspace
-        if is_gone(settings, self._environment):
-            return "it is no longer there"
-        if workspace is None or settings.llm_backend not in ("openai", "ollama", "command"):
-            return ""
-        try:
-            open_model(settings, workspace.root, workspace.models.origin, workspace.environment)
-        except SettingsError as error:
-            return str(error)
+def _loss(settings: Settings, environment: Mapping[str, str], workspace: Workspace | None) -> str:
+    """Why the vault's model cannot be asked; empty if it can, as far as that is known."""
+    if is_gone(settings, environment):
+        return "it is no longer there"
+    if workspace is None or settings.llm_backend not in ("openai", "ollama", "command"):
         return ""
+    try:
+        open_model(settings, workspace.root, workspace.models.origin, workspace.environment)
+    except SettingsError as error:
+        return str(error)
+    return ""
 
-    def _problem(self, choice: Choice) -> str:
-        """Why a model is not recommended; empty if nothing speaks against it."""
-        machine, settings = self._machine, self._settings
-        if choice.kind == "other" and _server_in_use(settings, self._environment) is not None:
-            return "its server does not answer, or no longer has it"
-        if choice.verdict is not None and choice.verdict.kind != "fit":
-            return choice.verdict.line
-        if choice.kind == "file" and not machine.runs_files:
-            return f"needs {extra_hint('local')}"
-        if 0 < choice.billions < LEAST_BILLIONS and choice.verdict is None:
-            return f"probably too small, with {choice.billions:.2g} billion parameters"
-        needed = memory_needed(choice.bytes or int(choice.billions * BYTES_A_BILLION))
-        here = min(machine.memory // 2, settings.llm_memory_mb * 2**20)
-        limit = {"server": machine.memory, "file": here}.get(choice.kind, needed)
-        return "takes too much of this machine's memory" if needed > limit else ""
+
+def _problem(choice: Choice, machine: Machine, settings: Settings) -> str:
+    """Why a model is not recommended; empty if nothing speaks against it."""
+    if choice.verdict is not None and choice.verdict.kind != "fit":
+        return choice.verdict.line
+    if choice.kind == "file" and not machine.runs_files:
+        return f"needs {extra_hint('local')}"
+    if 0 < choice.billions < LEAST_BILLIONS and choice.verdict is None:
+        return f"probably too small, with {choice.billions:.2g} billion parameters"
+    needed = memory_needed(choice.bytes or int(choice.billions * BYTES_A_BILLION))
+    here = min(machine.memory // 2, settings.llm_memory_mb * 2**20)
+    limit = {"server": machine.memory, "file": here}.get(choice.kind, needed)
+    return "takes too much of this machine's memory" if needed > limit else ""
 
 
 def _may_be_chosen(name: str) -> bool:
