@@ -242,7 +242,10 @@ def load_settings(
         layers[layer] = {}
         if file is not None:
             layers[layer] = tried(layer, "", partial(read_settings_file, file)) or {}
-    layers["environment"] = _environment_texts(environment)
+    variables = {key: ENVIRONMENT_PREFIX + name.upper() for key, name in names.items()}
+    layers["environment"] = {
+        key: environment[name] for key, name in variables.items() if environment.get(name)
+    }
     for layer, values in layers.items():
         known = {}
         for key, given in values.items():
@@ -403,11 +406,6 @@ def read_settings_file(path: Path) -> dict[str, Any]:
         else:
             flat[name] = value
     return flat
-
-
-def _environment_texts(environment: Mapping[str, str]) -> dict[str, str]:
-    variables = {key: ENVIRONMENT_PREFIX + name.upper() for key, name in setting_keys().items()}
-    return {key: environment[name] for key, name in variables.items() if environment.get(name)}
 
 
 STATE_FOLDER = ".amem"

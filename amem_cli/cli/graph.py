@@ -32,9 +32,6 @@ def graph(
         str | None, Argument(help="Show what surrounds this note.", show_default=False)
     ] = None,
     depth: Annotated[int, Option(help="How many links away.", min=1, max=10)] = 2,
-    limit: Annotated[
-        int, Option(help="Links shown of each note in the tree; 0 for all.", min=0)
-    ] = 12,
     form: Annotated[
         str | None,
         Option(
@@ -101,7 +98,7 @@ def graph(
                 show_overview(console, overview(network), everything=whole)
             else:
                 branch = neighbourhood(network, root, depth)
-                show_neighbourhood(console, network, branch, 0 if whole else limit)
+                show_neighbourhood(console, network, branch, everything=whole)
             content = page.getvalue()
         elif as_map:
             content = _map(session, workspace, network, form)

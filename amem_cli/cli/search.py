@@ -272,14 +272,6 @@ def ask(
         list[str], Argument(help="What to answer.", metavar="QUESTION...", show_default=False)
     ],
     limit: Annotated[int, Option(*LIMIT, min=1, help="Number of direct hits.")] = 6,
-    budget: Annotated[
-        int | None,
-        Option(
-            min=100,
-            help="Tokens of notes to answer from. By default, half the model's window.",
-            show_default=False,
-        ),
-    ] = None,
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -308,7 +300,7 @@ def ask(
     selection = filters(tag, since, until, path, created, as_of)
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
-        answer = workspace.ask(question, limit=limit, budget=budget, filters=selection)
+        answer = workspace.ask(question, limit=limit, filters=selection)
     session.output.result(answer_document(answer), lambda console: show_answer(console, answer))
     if not session.output.as_json:
         for problem in answer.problems:

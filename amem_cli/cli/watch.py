@@ -177,7 +177,10 @@ def _watch(session: Session, workspace: Workspace) -> None:
 
     output = session.output
     line = ProgressLine(output, "embedding passages")
-    board = _board(session, workspace) if _has_screen(output) else None
+    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
+    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
+    has_screen = sys.stdout.isatty() and not (dumb or output.as_json or output.quiet)
+    board = _board(session, workspace) if has_screen else None
     report = partial(_draw, workspace, board) if board else partial(_report, output, line)
     watcher = Watcher(workspace, report)
     with ExitStack() as shown:
@@ -196,12 +199,6 @@ def _watch(session: Session, workspace: Workspace) -> None:
             lambda: _leave(board),
             evolves=not elsewhere,
         )
-
-
-def _has_screen(output: Output) -> bool:
-    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
-    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
-    return sys.stdout.isatty() and not (dumb or output.as_json or output.quiet)
 
 
 def _board(session: Session, workspace: Workspace) -> WatchBoard:

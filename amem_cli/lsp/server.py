@@ -133,8 +133,11 @@ class EditorServer:
             server.command(command)(self._running(handler))
         for method, handle in (
             (lsp.INITIALIZED, self._initialized),
-            (lsp.TEXT_DOCUMENT_DID_OPEN, self._opened),
-            (lsp.TEXT_DOCUMENT_DID_CHANGE, self._changed),
+            (lsp.TEXT_DOCUMENT_DID_OPEN, lambda given: self._check(given.text_document.uri, 0.0)),
+            (
+                lsp.TEXT_DOCUMENT_DID_CHANGE,
+                lambda given: self._check(given.text_document.uri, QUIET_SECONDS),
+            ),
             (lsp.TEXT_DOCUMENT_DID_CLOSE, self._closed),
         ):
             server.feature(method)(_function(handle))
@@ -229,12 +232,6 @@ class EditorServer:
         """Send something to the editor from any thread."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(send)
-
-    def _opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
-        self._check(params.text_document.uri, 0.0)
-
-    def _changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        self._check(params.text_document.uri, QUIET_SECONDS)
 
     def _saved(self, params: Any) -> None:
         self._upkeep.soon(at_once=True)

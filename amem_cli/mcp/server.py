@@ -132,7 +132,9 @@ class AgentServer:
             # A result, not an error of the protocol: the model reads it and can correct its call.
             hint = hint_for_agents(error.hint, self._offered())
             return _failed(f"{error.message}\n{hint}".strip())
-        return _succeeded(document)
+        # As text too, for clients that do not read structured content.
+        content = types.TextContent(text=compact(document))
+        return types.CallToolResult(content=[content], structured_content=document)
 
     async def _done(self, ctx: Any, tool: Tool, given: Arguments) -> dict[str, Any]:
         """The result of a call's work, done in a thread; it ends early if nobody waits for it."""
@@ -296,12 +298,6 @@ def _described(tool: Tool) -> types.Tool:
             open_world_hint=False,
         ),
     )
-
-
-def _succeeded(document: dict[str, Any]) -> types.CallToolResult:
-    # As text too, for clients that do not read structured content.
-    content = types.TextContent(text=compact(document))
-    return types.CallToolResult(content=[content], structured_content=document)
 
 
 def _failed(message: str) -> types.CallToolResult:

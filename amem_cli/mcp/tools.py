@@ -7,9 +7,12 @@ from dataclasses import replace
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.edit import link, unlink
+from amem_cli.editing.add import NewNote, text_bytes
+from amem_cli.editing.edit import FieldEdits, TextEdit, link, unlink
 from amem_cli.errors import UsageError
+from amem_cli.index.sync import text_hash
 from amem_cli.journal.change_store import CLIENT
+from amem_cli.language.dates import day_range, parse_moment
 from amem_cli.mcp.organise import (
     EVOLVED,
     ORGANISED,
@@ -20,6 +23,7 @@ from amem_cli.mcp.organise import (
     organise,
 )
 from amem_cli.mcp.tool import Arguments, compact, described
+from amem_cli.notes.note import parse_note
 from amem_cli.search.search import Filters, Hit
 from amem_cli.workspace import documents as json
 from amem_cli.workspace.documents import (
@@ -58,8 +62,6 @@ def _filtered(given: Arguments) -> dict[str, Any]:
 def _day(text: str | None, name: str, end: int) -> datetime | None:
     if not text:
         return None
-    from amem_cli.language.dates import day_range
-
     try:
         return datetime.combine(day_range(text, datetime.now().date())[end], time())
     except ValueError:
@@ -144,8 +146,6 @@ NOTE_PART = {
 
 
 def _read(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
-    from amem_cli.index.sync import text_hash
-
     view = workspace.show(workspace.note(given["note"]))
     body, start = view.note.body, given["offset"]
     part = body[start : start + given["limit"]]
@@ -325,9 +325,6 @@ ADDED = {
 
 
 def _add(workspace: Workspace, given: Arguments) -> Added:
-    from amem_cli.editing.add import NewNote
-    from amem_cli.language.dates import parse_moment
-
     try:
         created = parse_moment(given["created"]) if given["created"] else None
     except ValueError:
@@ -349,9 +346,6 @@ def _add(workspace: Workspace, given: Arguments) -> Added:
 
 def _refuse_id(workspace: Workspace, content: str) -> None:
     """Refuse a text that names its id: whether it is taken would reveal a private note."""
-    from amem_cli.editing.add import text_bytes
-    from amem_cli.notes.note import parse_note
-
     if parse_note("", text_bytes(content), workspace.ports.names).id is not None:
         raise UsageError(
             "the text brings an `id` in its front matter", hint="Leave it out: amem gives ids."
@@ -362,8 +356,6 @@ UPDATED = {"changed": NAMES, "revision": NAME, **json.within("outcome", OUTCOME)
 
 
 def _update(workspace: Workspace, given: Arguments) -> Updated:
-    from amem_cli.editing.edit import FieldEdits
-
     note = workspace.note(given["note"])
     append, revision = given["append"], given["revision"] or ""
     if given["content"] is not None and append is not None:
@@ -387,8 +379,6 @@ def _update(workspace: Workspace, given: Arguments) -> Updated:
 
 
 def _edit(workspace: Workspace, given: Arguments) -> Updated:
-    from amem_cli.editing.edit import TextEdit
-
     edit = TextEdit(given["replacement"], given["find"] or "", given["section"] or "")
     note = workspace.note(given["note"])
     return workspace.edit_text(note, edit, revision=given["revision"], wait=given["wait"])

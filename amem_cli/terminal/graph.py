@@ -17,6 +17,7 @@ SHOWN = 5
 _SHOWN_CLUSTERS = 8
 _MEMBERS_NAMED = 6
 _PLACES_NAMED = 2
+_LINKS_SHOWN = 12
 
 
 def show_overview(console: Console, seen: Overview, *, everything: bool = False) -> None:
@@ -122,18 +123,16 @@ def _missing_row(target: str, sources: Sequence[str]) -> Row:
     )
 
 
-def show_neighbourhood(console: Console, graph: Graph, branch: Branch, limit: int = 0) -> None:
-    """A note's neighbourhood as a tree, with the reason of each link.
-
-    Args:
-        limit: links shown of one note; 0 for all.
-    """
+def show_neighbourhood(
+    console: Console, graph: Graph, branch: Branch, *, everything: bool = False
+) -> None:
+    """A note's neighbourhood as a tree, with the reason of each link."""
     note = graph.nodes[branch.path]
     console.print((on_one_line(note.title), "bold"), (f"  {on_one_line(branch.path)}", "dim"))
     if not branch.children:
         console.print("no links to or from this note")
         return
-    for row in _tree(graph, branch, limit, ""):
+    for row in _tree(graph, branch, len(graph.edges) if everything else _LINKS_SHOWN, ""):
         console.print(*row)
     legend = f"→ links to   ← is linked from   ↔ both   {_count_below(branch)}"
     console.print((legend, "dim"))
@@ -151,7 +150,7 @@ def _count_below(branch: Branch) -> str:
 
 
 def _tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterator[Row]:
-    shown = branch.children[:limit] if limit else branch.children
+    shown = branch.children[:limit]
     left = len(branch.children) - len(shown)
     for place, child in enumerate(shown, 1):
         last = place == len(shown) and not left
@@ -160,7 +159,7 @@ def _tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterator[Row
         yield guide, *_label(graph, child), f": {reason}" if reason else ""
         yield from _tree(graph, child, limit, f"{guides}{'    ' if last else '│   '}")
     if left:
-        yield ((f"{guides}└── … {left} more (--limit 0 shows all)", "dim"),)
+        yield ((f"{guides}└── … {left} more (--verbose shows all)", "dim"),)
 
 
 def _label(graph: Graph, child: Branch) -> Row:

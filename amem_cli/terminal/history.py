@@ -42,7 +42,11 @@ def show_history(
         one_note: all entries are about one note, which is called "it".
         verbose: also show runs of the memory process that changed nothing.
     """
-    shown = [entry for entry in entries if verbose or _is_worth_showing(entry.event)]
+    shown = [
+        entry
+        for entry in entries
+        if verbose or entry.event.kind != "process" or entry.event.problems
+    ]
     if not shown:
         console.print("nothing recorded")
     for entry in reversed(shown):
@@ -54,10 +58,6 @@ def show_history(
         console.print(moment, "  ", sentence, (undone, "yellow"), number)
         for text, style in _details(event):
             console.print("    ", (text, style))
-
-
-def _is_worth_showing(event: Event) -> bool:
-    return event.kind != "process" or bool(event.problems)
 
 
 def _sentence(entry: HistoryEntry, one_note: bool) -> str:
@@ -154,7 +154,10 @@ def _details(event: Event) -> Iterator[tuple[str, str]]:
     for link in event.stated:
         yield f"says of {link.text}{link_words(link)}", "dim"
     if not event.changes and event.splice is not None:
-        yield from _text_diff(event.splice.removed, event.splice.inserted)
+        texts = ((event.splice.removed, "-", "red"), (event.splice.inserted, "+", "green"))
+        for text, mark, style in texts:
+            for line in first_lines(text.splitlines(), _MAX_DIFF_LINES, 160):
+                yield f"{mark} {line}", style
     for change in event.proposed:
         for text, _ in change_lines(change):
             yield f"{change.field:<9}{text}", "dim"
@@ -177,16 +180,14 @@ def _links(event: Event) -> Iterator[tuple[str, str]]:
 
 def link_change_lines(before: LinkRecord, after: LinkRecord | None) -> list[tuple[str, str]]:
     """A link that was changed, or removed, as the lines of a diff; one that was kept as it is."""
-    if after is not None and _is_kept(before, after):
+    if (
+        after is not None
+        and (before.text, before.relation) == (after.text, after.relation)
+        and (before.by, after.by) == ("machine", "person")
+    ):
         return [(f"kept {after.text}{link_words(after)}", "green")]
     removed = [(f"- {before.text}{link_words(before)}", "red")]
     return removed + ([(f"+ {after.text}{link_words(after)}", "green")] if after else [])
-
-
-def _is_kept(before: LinkRecord, after: LinkRecord) -> bool:
-    """Whether a person took over the machine's link as it is."""
-    same = (before.text, before.relation) == (after.text, after.relation)
-    return same and (before.by, after.by) == ("machine", "person")
 
 
 def _cost(event: Event) -> str:
@@ -197,12 +198,6 @@ def _cost(event: Event) -> str:
     if event.review:
         parts.append(f"{event.review} by you")
     return ", ".join(part for part in parts if part)
-
-
-def _text_diff(removed: str, inserted: str) -> Iterator[tuple[str, str]]:
-    for text, mark, style in ((removed, "-", "red"), (inserted, "+", "green")):
-        for line in first_lines(text.splitlines(), _MAX_DIFF_LINES, 160):
-            yield f"{mark} {line}", style
 
 
 def _listing(names: Sequence[str]) -> str:
@@ -262,6 +257,12 @@ def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
     """A proposal; `before` and `after` are what accepting it would do now."""
     proposal = waiting.proposal
     change = waiting.change or proposal.change
+    before, after = (
+        link and {"relation": link.relation, "strength": link.strength}
+        for link in (waiting.link_before, waiting.link_after)
+    )
+    path = waiting.link_before and waiting.link_before.path
+    link = {"link": {"path": path, "before": before, "after": after}} if before else {}
     return {
         "proposal": proposal.id,
         "time": proposal.time,
@@ -271,22 +272,13 @@ def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
         "field": change.field,
         "before": change.before,
         "after": change.after,
-        **_link(waiting.link_before, waiting.link_after),
+        **link,
         "reason": proposal.reason,
         "because": {"note": proposal.trigger, "title": waiting.because},
         "model": proposal.model,
         "outdated": waiting.outdated or None,
         "blocked": waiting.blocked or None,
     }
-
-
-def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]:
-    """What a proposal would change in a link."""
-    if before is None:
-        return {}
-    was = {"relation": before.relation, "strength": before.strength}
-    new = None if after is None else {"relation": after.relation, "strength": after.strength}
-    return {"link": {"path": before.path, "before": was, "after": new}}
 
 
 def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[str, Any]:

@@ -210,14 +210,12 @@ class Workspace(OpenVault):
         question: str,
         *,
         limit: int = 6,
-        budget: int | None = None,
         use_model: bool = True,
         filters: Filters | None = None,
     ) -> Answer:
         """Answer a question from the notes that a search finds, or say that they do not hold it.
 
         Args:
-            budget: tokens of notes to answer from; None is half the model's window.
             use_model: False only quotes.
 
         Raises:
@@ -237,7 +235,7 @@ class Workspace(OpenVault):
                     question,
                     encoder=encoder,
                     model=model,
-                    budget=budget_of(self.settings) if budget is None else budget,
+                    budget=budget_of(self.settings),
                     deadline=self.settings.llm_deadline_seconds,
                     limit=limit,
                     filters=self._visible(filters),
