@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,7 +30,6 @@ from amem_cli.terminal.history import (
 from amem_cli.workspace.documents import links_document
 
 if TYPE_CHECKING:
-    from amem_cli.index.memory_index import VaultPorts
     from amem_cli.index.records import NoteSummary
     from amem_cli.search.suggestions import OpenLink
     from amem_cli.terminal.output import Console
@@ -93,7 +92,17 @@ def links(
             return [each for each in found if by_options or each.strength >= min_strength]
 
         waiting = open_now()
-        decisions = _LinkDecisions(workspace)
+        kept: list[OpenLink] = []
+        rejected: list[OpenLink] = []
+
+        def decide_keep(link: OpenLink, relation: Relation | None = None) -> None:
+            if edit.link(workspace.ports, link.source, link.target, relation=relation):
+                kept.append(replace(link, relation=relation or link.relation))
+
+        def decide_reject(link: OpenLink) -> None:
+            if edit.unlink(workspace.ports, link.source, link.target):
+                rejected.append(link)
+
         if about is not None and by_options:
             # Find all before deciding anything: a wrong name must change nothing.
             up = [_waiting_between(workspace, about, waiting, name) for name in keep or ()]
@@ -101,16 +110,15 @@ def links(
             if any(each in down for each in up):
                 raise UsageError("a link cannot be both kept and rejected")
             for link in up:
-                decisions.keep(link, relation)
+                decide_keep(link, relation)
             for link in down:
-                decisions.reject(link)
+                decide_reject(link)
         elif by_keys:
             try:
-                _links_by_keys(session, decisions, waiting[:limit])
+                _links_by_keys(session, workspace, waiting[:limit], decide_keep, decide_reject)
             except KeyboardInterrupt:
                 # What was decided stands, and is shown.
                 interrupted = True
-        kept, rejected = decisions.kept, decisions.rejected
         if kept or rejected:
             waiting = open_now()
     shown = waiting[:limit]
@@ -134,25 +142,6 @@ def links(
         raise KeyboardInterrupt
 
 
-@dataclass
-class _LinkDecisions:
-    """Decides on links one by one, and remembers how."""
-
-    workspace: Workspace
-    kept: list[OpenLink] = field(default_factory=list)
-    rejected: list[OpenLink] = field(default_factory=list)
-
-    def keep(self, link: OpenLink, relation: Relation | None = None) -> None:
-        """Make a link the user's, perhaps with another relation."""
-        if edit.link(self.workspace.ports, link.source, link.target, relation=relation):
-            self.kept.append(replace(link, relation=relation or link.relation))
-
-    def reject(self, link: OpenLink) -> None:
-        """Remove a link, or the suggestion of it."""
-        if edit.unlink(self.workspace.ports, link.source, link.target):
-            self.rejected.append(link)
-
-
 def _waiting_between(
     workspace: Workspace, note: NoteSummary, waiting: Sequence[OpenLink], name: str
 ) -> OpenLink:
@@ -168,12 +157,15 @@ def _waiting_between(
 
 
 def _links_by_keys(
-    session: Session, decisions: _LinkDecisions, waiting: Sequence[OpenLink]
+    session: Session,
+    workspace: Workspace,
+    left: list[OpenLink],
+    keep: Callable[..., None],
+    reject: Callable[[OpenLink], None],
 ) -> None:
     """Step through the links; each decision takes effect at once."""
     console, output = session.output.console(), session.output
-    texts = decisions.workspace.index.text
-    left = list(waiting)
+    texts = workspace.index.text
     while left:
         link = left.pop(0)
         beginnings = {
@@ -188,14 +180,14 @@ def _links_by_keys(
             break
         try:
             if choice in "ky":
-                decisions.keep(link)
+                keep(link)
             elif choice in "rn":
-                decisions.reject(link)
+                reject(link)
                 left = [each for each in left if each.pair != link.pair]
             elif choice == "c":
                 key = ask_key(output, f"{_RELATIONS}  [q] back", "1234567q\r\n")
                 if key.isdigit():
-                    decisions.keep(link, RELATIONS[int(key) - 1])
+                    keep(link, RELATIONS[int(key) - 1])
                 else:
                     left.insert(0, link)
         except AmemError as error:
@@ -240,9 +232,14 @@ def review(
         problems: list[Problem] = []
         decisions = Decisions()
         if by_options:
-            decisions = _review_by_options(
-                workspace.ports, about, accept, reject, accept_all, reject_all
-            )
+            ports = workspace.ports
+            # Look up all ids before deciding anything: a wrong one must change nothing.
+            everything = review_items(ports, about) if accept_all or reject_all else []
+            up = everything if accept_all else items_named(ports, accept or [])
+            down = everything if reject_all else items_named(ports, reject or [])
+            if both := {each.proposal.id for each in up} & {each.proposal.id for each in down}:
+                raise UsageError(f"{min(both)} cannot be both accepted and rejected")
+            decisions = reject_items(ports, down) + accept_items(ports, up)
         elif by_keys:
             decisions = _review_by_keys(session, workspace, about)
         left = review_items(workspace.ports, about, problems=problems)
@@ -257,25 +254,6 @@ def review(
     session.output.result(review_document(left, decisions), show)
     if decisions.problems:
         raise typer.Exit(1)
-
-
-def _review_by_options(
-    ports: VaultPorts,
-    about: str,
-    accept: list[str] | None,
-    reject: list[str] | None,
-    accept_all: bool,
-    reject_all: bool,
-) -> Decisions:
-    if accept_all:
-        return accept_items(ports, review_items(ports, about))
-    if reject_all:
-        return reject_items(ports, review_items(ports, about))
-    # Look up all ids before deciding anything: a wrong one must change nothing.
-    up, down = items_named(ports, accept or []), items_named(ports, reject or [])
-    if both := {each.proposal.id for each in up} & {each.proposal.id for each in down}:
-        raise UsageError(f"{min(both)} cannot be both accepted and rejected")
-    return reject_items(ports, down) + accept_items(ports, up)
 
 
 def _review_by_keys(session: Session, workspace: Workspace, about: str) -> Decisions:

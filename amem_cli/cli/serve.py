@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -72,10 +69,10 @@ def mcp(
             )
         # Only answers may reach the client, so this comes before anything else is loaded.
         way = take_wire()
-    with _loading():
-        from amem_cli.mcp.server import run
-        from amem_cli.mcp.tool import Policy
-        from amem_cli.workspace.workspace import Workspace
+    from amem_cli.mcp.server import run
+    from amem_cli.mcp.tool import Policy
+    from amem_cli.workspace.workspace import Workspace
+
     policy = Policy(writes=not read_only, deletes=allow_delete, sees_private=include_private)
     run(Workspace(root, notify=session.output.notice), policy, way)
     # Do not wait for threads that wait for the client or run native code.
@@ -102,18 +99,9 @@ def lsp(context: typer.Context) -> None:
         )
     # Only answers may reach the editor, so this comes before anything else is loaded.
     wire = take_wire()
-    with _loading():
-        from amem_cli.lsp.server import run
-        from amem_cli.workspace.workspace import Workspace
+    from amem_cli.lsp.server import run
+    from amem_cli.workspace.workspace import Workspace
+
     run(Workspace(root, notify=session.output.notice), wire)
     # Do not wait for threads that run native code.
     os._exit(0)
-
-
-@contextmanager
-def _loading() -> Iterator[None]:
-    """No garbage collection inside: loading a protocol creates many objects that all stay."""
-    gc.disable()
-    yield
-    gc.freeze()
-    gc.enable()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import flowed, printable
 from amem_cli.terminal.output import Part, Row, plural
-from amem_cli.terminal.watching import done, named, news_rows, span
+from amem_cli.terminal.progress import span
+from amem_cli.terminal.watching import done, named, news_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +50,7 @@ class WatchBoard:
         self._vault, self._color, self._model = str(vault), color, model
         with suppress(ValueError, RuntimeError):
             self._vault = str(Path("~") / vault.relative_to(Path.home()))
-        self._begun = datetime.now()
+        self._begun = time.monotonic()
         self._news: deque[Row] = deque(maxlen=MAX_LINES)
         self._status: WatchStatus | None = None
         self._queue: Sequence[str] = ()
@@ -92,7 +94,7 @@ class WatchBoard:
 
     def summary(self) -> str:
         """What was done, for the terminal after the board is closed."""
-        parts = [f"watched {printable(self._vault)} for {span(datetime.now() - self._begun)}"]
+        parts = [f"watched {printable(self._vault)} for {span(time.monotonic() - self._begun)}"]
         if status := self._status:
             parts += [*done(status), f"{status.pending:,} pending"]
             if status.learned:

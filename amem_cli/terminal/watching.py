@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.index.sync import SyncReport
@@ -11,6 +11,7 @@ from amem_cli.language.safe_text import on_one_line
 from amem_cli.memory.outcome import Outcome
 from amem_cli.terminal.notes import outcome_rows
 from amem_cli.terminal.output import plural
+from amem_cli.terminal.progress import span
 from amem_cli.watch.worker import WatchEvent
 from amem_cli.workspace.documents import outcome_document
 
@@ -77,7 +78,7 @@ def status_lines(status: WatchStatus, now: datetime) -> list[str]:
         f"{plural(status.notes, 'note')}, {status.pending:,} pending",
         ", ".join(done(status)),
         f"process {status.pid} on {status.machine}, since {started.astimezone():%Y-%m-%d %H:%M}"
-        f" ({span(now - started)})",
+        f" ({span((now - started).total_seconds())})",
     ]
     if status.trouble:
         lines.insert(1, f"! {status.trouble}")
@@ -88,9 +89,3 @@ def done(status: WatchStatus) -> list[str]:
     """What was learned, and at what cost."""
     learned = f"learned {status.learned} ({plural(status.links, 'link')}, {status.evolved} evolved)"
     return [learned, *([f"{status.tokens:,} tokens"] if status.tokens else [])]
-
-
-def span(duration: timedelta) -> str:
-    """A duration in hours and minutes."""
-    minutes = max(0, int(duration.total_seconds() // 60))
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

@@ -113,5 +113,5 @@ def test_a_status_tells_since_when_and_where_it_runs() -> None:
         "1 note, 1,200 pending",
         "learned 0 (0 links, 0 evolved)",
         f"process 4711 on desk, since {now.astimezone():%Y-%m-%d}"
-        f" {datetime.fromisoformat(STATUS.started).astimezone():%H:%M} (2 h 30 min)",
+        f" {datetime.fromisoformat(STATUS.started).astimezone():%H:%M} (2.5 h)",
     ]
