@@ -41,7 +41,6 @@ _UNSAFE_IN_CSS = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
 def _views(ports: VaultPorts, superseded: Iterable[str]) -> dict[str, list[str]]:
-    """Paths of the notes of each view of the Base."""
     index = ports.index
     waiting = [note.path for note in index.queue.pending()]
     waiting += [item.path for item in review_items(ports)]
@@ -82,7 +81,6 @@ def _lately_linked(index: MemoryIndex) -> list[str]:
 
 
 def _base_text(views: Mapping[str, Sequence[str]]) -> str:
-    """A Base with a view for each kind of note."""
     import yaml
 
     document = {
@@ -141,7 +139,6 @@ def _snippet_text(superseded: Mapping[str, Collection[str]], links_property: str
 
 
 def _quoted(text: str) -> str:
-    """A string of CSS."""
     return '"' + _UNSAFE_IN_CSS.sub(lambda found: f"\\{ord(found[0]):x} ", text) + '"'
 
 

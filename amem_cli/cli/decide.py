@@ -257,7 +257,6 @@ def review(
 
 
 def _review_by_keys(session: Session, workspace: Workspace, about: str) -> Decisions:
-    """Step through the proposals; each decision takes effect at once."""
     console = session.output.console()
     total = Decisions()
     steps = review_items(workspace.ports, about)

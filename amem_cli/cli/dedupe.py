@@ -133,7 +133,6 @@ def _merged(
 
 
 def _duplicates_document(found: Duplicates) -> dict[str, Any]:
-    """The result of `dedupe`."""
     return {
         "groups": [
             {
@@ -164,13 +163,11 @@ def duplicate_document(found: Duplicate) -> dict[str, Any]:
 
 
 def _merged_document(merged: Merged) -> dict[str, Any]:
-    """A merge."""
     names = "kept", "removed", "appended", "fields", "redirected", "left"
     return {**{name: getattr(merged, name) for name in names}, "event": merged.event or None}
 
 
 def _show_duplicates(console: Console, found: Duplicates) -> None:
-    """Groups of duplicates: the note to keep, and what the others add to it."""
     for group in found.groups:
         _show_kept(console, group)
         for each in group.others:
@@ -208,7 +205,6 @@ def _shown(text: str) -> Iterator[str]:
 
 
 def _show_merges(console: Console, merges: Sequence[Merged], problems: Sequence[str]) -> None:
-    """What was merged, and how to undo it."""
     for merged in merges:
         # Only a merge that was made has an event; a dry run must not claim one.
         would = "" if merged.event else "would be "

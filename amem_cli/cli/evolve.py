@@ -95,7 +95,6 @@ def _evolve(
     dry_run: bool,
     **how: bool,
 ) -> int:
-    """Process notes and print each as it is done; returns the exit code."""
     from amem_cli.terminal.progress import EvolveReport, batch_progress
 
     report = EvolveReport(session.output, len(paths), dry_run)

@@ -169,7 +169,6 @@ def _network(
 
 
 def _map(session: Session, workspace: Workspace, network: Graph, form: str) -> str:
-    """All notes, placed by their meaning."""
     from amem_cli.graph.clusters import clusters
     from amem_cli.graph.map import note_positions
     from amem_cli.workspace.documents import graph_document

@@ -14,6 +14,8 @@ import re
 import signal
 import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -25,7 +27,6 @@ from typer import Option
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from amem_cli.cli.crash_reports import keep_traceback, traceback_of
 from amem_cli.cli.session import Session
 from amem_cli.errors import (
     EXIT_BUG,
@@ -37,6 +38,7 @@ from amem_cli.errors import (
     UsageError,
 )
 from amem_cli.language.safe_text import redacted
+from amem_cli.settings import user_state_folder
 from amem_cli.system.signals import ENDING, refuse_interrupts
 from amem_cli.terminal.output import PLAINLY, Output, silence
 
@@ -381,7 +383,6 @@ def _open_closed_streams() -> None:
 
 
 def _finished(code: int) -> int:
-    """The exit code after flushing what was printed."""
     try:
         # Left to Python's exit, a failure would print a traceback and change the exit code.
         sys.stdout.flush()
@@ -436,6 +437,31 @@ def _run(line: list[str]) -> int:
         if isinstance(error, OSError) and error.filename is None and error.errno in _STREAM_FULL:
             return _output_lost(error)
         return _other(error, output)
+
+
+TRACEBACKS_KEPT = 20
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback as text, without keys and passwords."""
+    return redacted("".join(traceback.format_exception(error)), os.environ)
+
+
+def keep_traceback(error: BaseException) -> Path | str:
+    """Write the traceback to the user's state folder; returns where, or how to see it."""
+    folder = user_state_folder() / "crashes"
+    path = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.time_ns() % 10**6:06d}.log"
+    try:
+        # mkdir(parents=True) would make the parent readable by everybody.
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        path.write_text(traceback_of(error), encoding="utf-8")
+        path.chmod(0o600)
+        for old in sorted(folder.glob("*.log"))[:-TRACEBACKS_KEPT]:
+            old.unlink()
+    except OSError:
+        return "the output of --verbose"
+    return path
 
 
 def _other(error: Exception, output: Output) -> int:

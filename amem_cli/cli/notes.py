@@ -111,7 +111,6 @@ def _is_file(text: str) -> bool:
 
 
 def _content(text: str | None, file: Path | None) -> str:
-    """The text of a note, from wherever the options say."""
     from amem_cli.cli.files import read_input, write_in_editor
 
     if text is not None and file is not None:

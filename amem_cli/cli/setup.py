@@ -134,7 +134,6 @@ def _tell(session: Session, proposed: EncoderProposal | None) -> None:
 
 
 def _offer_encoder(session: Session, proposed: EncoderProposal | None) -> None:
-    """Ask whether to use the encoder, unless it is not installed."""
     if proposed is None or proposed.install:
         return
     prompt = f"{proposed.message}. Use the encoder `{proposed.name}`, which knows more? [y/N]"

@@ -229,7 +229,6 @@ def _leave(board: WatchBoard | None) -> None:
 def _report(
     output: Output, line: ProgressLine, news: WatchEvent | None, status: WatchStatus
 ) -> None:
-    """Tell an event as a line of JSON, or as lines with the time."""
     from amem_cli.terminal.watching import news_document, news_rows
 
     if news is None:

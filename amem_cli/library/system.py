@@ -335,7 +335,6 @@ def _analysed(workspace: Workspace, content: str) -> Metadata:
 def _search(
     workspace: Workspace, query: str, k: int, *, neighbors: bool = False
 ) -> list[tuple[Hit, MemoryNote]]:
-    """Hits with their memories, without those that cannot be read any more."""
     if k < 1 or not workspace.index.notes.count():
         return []
     hits = workspace.search(query, limit=k, neighbors=neighbors).hits

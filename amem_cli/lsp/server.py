@@ -69,7 +69,6 @@ COMMANDS = {
 
 @functools.cache
 def _loaded(name: str) -> Callable[..., Any]:
-    """The function of a feature, by module and name."""
     module, _, function = name.partition(".")
     found: Callable[..., Any] = getattr(import_module(f"amem_cli.lsp.{module}"), function)
     return found
@@ -162,7 +161,6 @@ class EditorServer:
         return command
 
     async def _done(self, work: Callable[[], Any]) -> Any:
-        """The result of work on the vault, done in a thread."""
         self._upkeep.soon()
         loop = asyncio.get_running_loop()
         try:
@@ -229,7 +227,6 @@ class EditorServer:
         self._in_loop(lambda: self._protocol.window_log_message(params))
 
     def _in_loop(self, send: Callable[[], object]) -> None:
-        """Send something to the editor from any thread."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(send)
 

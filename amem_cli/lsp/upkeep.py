@@ -147,7 +147,6 @@ class Upkeep:
         return True
 
     def _index_version(self) -> object:
-        """Differs if the index may have changed."""
         found = []
         for ending in ("", "-wal"):
             try:

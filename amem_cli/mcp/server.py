@@ -270,7 +270,6 @@ async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
 
 
 def _client_of(ctx: Any) -> str:
-    """The name under which the journal records what the client does."""
     params = ctx.session.client_params
     info = params.client_info if params is not None else None
     return client_name(info.name, info.version) if info is not None else client_name("")

@@ -131,7 +131,6 @@ async def open_streams(
 
 
 def _listen(source: int, deliver: Any, end: Any) -> None:
-    """Hand each line to the event loop from a thread that may wait for ever."""
     import asyncio
 
     import anyio

@@ -111,7 +111,6 @@ def _outlined(hit: Hit, longest: int) -> Hit:
 
 
 def _size_of(hits: Sequence[Hit]) -> int:
-    """Characters of their JSON."""
     return len(compact([json.document(json.HIT, hit, bounded=True) for hit in hits]))
 
 

@@ -71,7 +71,6 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
 
 
 def _show_nearest(console: Console, hit: Hit, style: str) -> None:
-    """A hit that is not close, on one line."""
     nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
     console.print(nearest, titled(hit.note, style), (f"  {hit.note.path}", "dim"))
     show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
@@ -100,7 +99,6 @@ def show_supersession(
 
 
 def _marked(hit: Hit) -> list[str | tuple[str, str]]:
-    """The snippet with the words of the query highlighted."""
     parts: list[str | tuple[str, str]] = []
     end = 0
     for start, stop in hit.marks:

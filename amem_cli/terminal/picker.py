@@ -75,5 +75,4 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
 
 
 def _shown_of(note: NoteSummary) -> str:
-    """What a note may be found by."""
     return " ".join((note.title, note.path, note.made, *note.tags, *note.aliases))

@@ -70,7 +70,6 @@ class OpenVault:
 
     @property
     def _connection(self) -> Connection:
-        """What this thread works with."""
         thread = threading.current_thread()
         connection = self._connections.get(thread)
         if connection is None:

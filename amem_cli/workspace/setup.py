@@ -241,7 +241,6 @@ def _programs(machine: Machine, settings: Settings) -> Iterator[Choice]:
 
 
 def _own(machine: Machine, settings: Settings) -> Iterator[Choice]:
-    """The bundled model, if it can run, and none."""
     from amem_cli.models.llama_cpp import bundled_model
 
     with contextlib.suppress(AmemError, OSError):

@@ -189,7 +189,6 @@ class Workspace(OpenVault):
         return SearchResult(query, mode, tuple(without(hit, hidden) for hit in hits))
 
     def _visible(self, filters: Filters | None) -> Filters:
-        """The filters, narrowed to what the caller may see."""
         from amem_cli.search.search import Filters
 
         return replace(filters or Filters(), hidden=self.hidden())
@@ -457,7 +456,6 @@ class Workspace(OpenVault):
         return without(outcome, self.hidden())
 
     def _start_judge(self) -> None:
-        """Load the judge while the encoder is loaded."""
         judge = self.models.judge
         if judge is None or self.model_trust.asked_for == "all":
             return

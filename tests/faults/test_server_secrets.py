@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amem_cli.cli.crash_reports import keep_traceback, traceback_of
+from amem_cli.cli.main import keep_traceback, traceback_of
 from amem_cli.errors import SettingsError
 from amem_cli.language.safe_text import holds_secret, redacted
 from amem_cli.models.open import api_key_for, consent_subject, give_consent, open_model

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types as lsp
 
-from amem_cli.lsp.positions import Positions
+from amem_cli.lsp.editor import Positions
 
 TEXT = st.text(st.sampled_from("ab é漢字😀🇩🇪\u0301\u2028\x0b\x85\r\n"), max_size=40)
 ENCODINGS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
