@@ -118,6 +118,18 @@ class Program:
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 
+    def vault(self, name: str = "v", *options: str) -> Path:
+        """A new vault, with the notes of the template, that every later command finds."""
+        answer = self("init", name, *options)
+        assert answer.code == 0, answer.err
+        self.environment["AMEM_VAULT"] = str(self.folder / name)
+        return self.folder / name
+
+    def empty_vault(self) -> Path:
+        """A new vault without notes that every later command finds."""
+        (self.folder / "v").mkdir()
+        return self.vault("v", "--adopt")
+
 
 @pytest.fixture
 def amem(tmp_path: Path) -> Program:

@@ -17,9 +17,7 @@ from tests.vaults import tree_hashes, write_note
 
 @pytest.fixture
 def vault(amem: Program) -> Path:
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
-    return amem.folder / "v"
+    return amem.vault()
 
 
 def test_a_note_is_added_found_shown_and_removed(amem: Program, vault: Path) -> None:

@@ -19,9 +19,7 @@ from tests.vaults import tree_hashes, write_note
 
 @pytest.fixture
 def vault(amem: Program) -> Path:
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
-    return amem.folder / "v"
+    return amem.vault()
 
 
 def test_a_new_vault_is_healthy_with_the_models_that_come_with_amem(

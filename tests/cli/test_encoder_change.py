@@ -28,8 +28,7 @@ def vault(amem: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pro
     amem.environment |= OFFLINE
     for name in ("nobody/first", "nobody/second"):
         prepare_hub_model(cache, name)
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(tmp_path / "v")
+    amem.vault()
     for number in range(COUNT):
         write_note(tmp_path / "v", f"notes/{number}.md", f"bread {number} in the warm kitchen\n")
     assert amem("config", "set", "encoder.model", "nobody/first").code == 0

@@ -20,9 +20,7 @@ HUB = "Structure notes are entrances"
 
 @pytest.fixture
 def vault(amem: Program) -> Path:
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
-    return amem.folder / "v"
+    return amem.vault()
 
 
 def test_a_vault_is_told_at_a_glance(amem: Program, vault: Path) -> None:

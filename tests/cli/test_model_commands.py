@@ -45,8 +45,7 @@ def hub(tiny: Path) -> Iterator[Hub]:
 
 @pytest.fixture
 def vault(amem: Program) -> Program:
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     return amem
 
 

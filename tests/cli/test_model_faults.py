@@ -22,8 +22,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def vault(amem: Program) -> Program:
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     return amem
 
 

@@ -10,10 +10,7 @@ from tests.vaults import tree_hashes, write_note
 
 
 def test_links_of_every_kind_follow_and_an_undo_brings_all_back(amem: Program) -> None:
-    vault = amem.folder / "v"
-    vault.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(vault)
+    vault = amem.empty_vault()
     header = 'id: "20260302150004"\nup: "[[Walrus]]"\nlinks:\n  - "[[Walrus]]"\n'
     body = "See [[Walrus#Food|the beast]] and [w](Walrus.md), but `[[Walrus]]` is code.\n"
     write_note(vault, "a.md", f"---\n{header}---\n{body}")
@@ -89,10 +86,7 @@ def test_a_processed_note_whose_links_followed_is_still_processed(amem: Program)
 
 
 def test_an_undo_brings_back_how_links_were_written(amem: Program) -> None:
-    vault = amem.folder / "v"
-    vault.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(vault)
+    vault = amem.empty_vault()
     write_note(vault, "Walrus.md", "---\nup: '[[Walrus]]' # me\n---\nTusks.\n")
     write_note(vault, "id.md", "---\nid: '7'\nlinks: ['[[Walrus]]', \"[[x]]\"]\n---\nI.\n")
     write_note(vault, "no id.md", "---\nlinks:\n- '[[Walrus]]' # mine\n---\nNo.\n")
@@ -114,10 +108,7 @@ def test_an_undo_brings_back_how_links_were_written(amem: Program) -> None:
 
 
 def test_a_name_that_cannot_be_is_refused(amem: Program) -> None:
-    vault = amem.folder / "v"
-    vault.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(vault)
+    vault = amem.empty_vault()
     for name in ("a", "b", "old/c"):
         write_note(vault, f"{name}.md", f"The note {name}.\n")
     before = tree_hashes(vault)
@@ -138,10 +129,7 @@ def test_a_name_that_cannot_be_is_refused(amem: Program) -> None:
 
 
 def test_a_title_that_spelled_the_name_out_changes_with_it(amem: Program) -> None:
-    vault = amem.folder / "v"
-    vault.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(vault)
+    vault = amem.empty_vault()
     made = amem("add", "Ice melts.", "--title", "Ice: why", "--no-wait", "--json").json
     write_note(vault, "a.md", "[[Ice: why]]\n")
     assert amem("mv", "Ice: why", "Thaw").code == 0
@@ -165,10 +153,7 @@ def test_a_picture_is_led_to_in_the_form_of_accents_that_its_file_has(amem: Prog
 
 
 def test_links_in_any_property_count_and_follow(amem: Program) -> None:
-    vault = amem.folder / "v"
-    vault.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(vault)
+    vault = amem.empty_vault()
     write_note(vault, "Parent.md", "Parent text\n")
     write_note(vault, "Café.md", "Sibling text\n")
     header = """up: "[[Parent]]" # mine
@@ -217,10 +202,7 @@ bare: [[Café]]
 
 
 def test_canvases_that_still_show_a_removed_note_are_told(amem: Program) -> None:
-    vault = amem.folder / "v"
-    vault.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(vault)
+    vault = amem.empty_vault()
     write_note(vault, "Bär.md", "A bear.\n")
     for name, card in {
         "card": {"file": unicodedata.normalize("NFD", "Bär.md")},
@@ -234,10 +216,7 @@ def test_canvases_that_still_show_a_removed_note_are_told(amem: Program) -> None
 
 
 def test_cards_of_canvases_follow_and_the_dead_ones_are_named(amem: Program) -> None:
-    vault = amem.folder / "v"
-    vault.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(vault)
+    vault = amem.empty_vault()
     write_note(vault, "Walrus.md", "A\n")
     write_note(vault, "sub/Other.md", "B\n")
     board = (

@@ -49,8 +49,7 @@ def here(amem: Program) -> Program:
         "PATH": str(amem.folder / "bin"),
         "OLLAMA_HOST": CLOSED,
     }
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     return amem
 
 

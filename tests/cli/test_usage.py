@@ -36,8 +36,7 @@ def test_the_list_of_commands_tells_each_in_a_whole_sentence(amem: Program) -> N
 
 
 def test_the_name_of_one_note_needs_no_quotes(amem: Program) -> None:
-    amem("init", "v")
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     words = ["One", "note", "holds", "one", "idea"]
     for verb in ("show", "history", "graph", "review"):
         answer = amem(verb, *words)
@@ -356,8 +355,7 @@ def test_a_number_of_results_is_asked_for_the_same_way_everywhere(
 
 
 def test_a_setting_goes_back_to_its_default(amem: Program) -> None:
-    amem("init", "v")
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     file = amem.folder / "v/.amem/config.toml"
     before = file.read_text()
     assert amem("config", "set", "evolution.max_links", "3").code == 0
@@ -377,8 +375,7 @@ def test_a_setting_goes_back_to_its_default(amem: Program) -> None:
 
 
 def test_without_the_vaults_setting_the_users_holds(amem: Program) -> None:
-    amem("init", "v")
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     assert amem("config", "unset", "evolution.max_links", "--user").out.endswith("5  (built-in)\n")
     assert amem("config", "set", "evolution.max_links", "9", "--user").code == 0
     assert amem("config", "set", "evolution.max_links", "7").code == 0

@@ -33,11 +33,7 @@ HOSTILE_NOTE = f"---\ntitle: {json.dumps(HOSTILE)}\n---\nThe penguin swims.\n"
 @pytest.fixture
 def vault(amem: Program) -> Path:
     """A vault without notes."""
-    folder = amem.folder / "v"
-    folder.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(folder)
-    return folder
+    return amem.empty_vault()
 
 
 def statuses() -> list[str]:

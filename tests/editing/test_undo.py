@@ -14,6 +14,7 @@ from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.provenance import provenance
@@ -206,8 +207,8 @@ def test_what_was_taken_back_can_be_brought_back(tmp_path: Path) -> None:
     assert own(ports, path).context == ""
 
 
-def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def linked(ports: VaultPorts) -> tuple[str, NoteSummary, NoteDraft, LinkRecord]:
+    """A note that the machine has linked: its path, the target, the change, and why."""
     target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
     source = add(ports, NewNote("Dough.", title="Dough"))
     summary = ports.index.notes.summary(target)
@@ -217,6 +218,12 @@ def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
     draft.change({"links": ["[[Butter]]"]}, new_event(ports, "link", links=(record,)))
     ports.changes.apply(draft.write(), draft.events)
     refresh(ports, [source])
+    return source, summary, draft, record
+
+
+def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    source, summary, draft, record = linked(ports)
     before = tree_hashes(tmp_path)
     remove(ports, summary)
     assert own(ports, source).links == ()
@@ -229,15 +236,7 @@ def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
 
 def test_a_link_that_was_brought_back_is_the_machines_again(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
-    target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
-    source = add(ports, NewNote("Dough.", title="Dough"))
-    summary = ports.index.notes.summary(target)
-    assert summary is not None and summary.id is not None
-    draft = NoteDraft(ports, ports.vault.read(source))
-    record = LinkRecord(summary.id, target, "[[Butter]]", "supports", 0.5, "both are butter")
-    draft.change({"links": ["[[Butter]]"]}, new_event(ports, "link", links=(record,)))
-    ports.changes.apply(draft.write(), draft.events)
-    refresh(ports, [source])
+    source, summary, draft, record = linked(ports)
     note = draft.note.id
     undo(ports, draft.events[0].id)
     assert provenance(ports.index.events.read(note)).declined == {summary.id}
@@ -261,16 +260,8 @@ def test_a_removed_note_that_the_trash_no_longer_holds_stays_away(tmp_path: Path
 
 def test_a_link_is_taken_back_after_its_target_was_renamed(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
-    target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
-    source = add(ports, NewNote("Dough.", title="Dough"))
-    summary = ports.index.notes.summary(target)
-    assert summary is not None and summary.id is not None
-    draft = NoteDraft(ports, ports.vault.read(source))
-    record = LinkRecord(summary.id, target, "[[Butter]]", "supports", 0.5, "both are butter")
-    draft.change({"links": ["[[Butter]]"]}, new_event(ports, "link", links=(record,)))
-    ports.changes.apply(draft.write(), draft.events)
-    refresh(ports, [source])
-    (tmp_path / target).rename(tmp_path / "notes/Cultured.md")
+    source, summary, draft, _ = linked(ports)
+    (tmp_path / summary.path).rename(tmp_path / "notes/Cultured.md")
     type_into(tmp_path, source, "[[Butter]]", "[[Cultured]]")
     synchronise(ports)
     undo(ports, draft.events[0].id)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Answer, Program
-from tests.mcp.clients import new_vault, with_quick_encoder
+from tests.mcp.clients import with_quick_encoder
 from tests.vaults import write_note
 
 # In every Python process of the program: what announces a change cannot be deleted.
@@ -30,7 +30,7 @@ OLD = "Lamination of dough needs cold butter.\n"
 @pytest.fixture
 def vault(amem: Program) -> Path:
     with_quick_encoder(amem)
-    folder = new_vault(amem)
+    folder = amem.empty_vault()
     amem.environment |= {"AMEM_EVOLUTION_SETTLE_SECONDS": "0"}
     write_note(folder, "Dough.md", OLD)
     write_note(folder, "Butter.md", "Butter is best at 14 degrees.\n")

@@ -102,9 +102,7 @@ def test_twins_by_form_or_case_stay_two_notes(tmp_path: Path) -> None:
 def test_names_that_no_note_can_have_are_reported_and_the_others_found(
     amem: Program, tmp_path: Path
 ) -> None:
-    root = tmp_path / "v"
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(root)
+    root = amem.vault()
     for raw in (b"\xff\xfe.md", b"a\nb.md", b"\x1b]0;x\x07.md", b"a\\b.md", b"\xc2\x9b31m.md"):
         Path(os.fsdecode(os.fsencode(root) + b"/" + raw)).write_bytes(b"walrus\n")
     for name in ("#^[]|.md", " led.md", "trail .md", "A: b.md", "\u202egnp.md", "good.md"):
@@ -126,8 +124,7 @@ def test_names_that_no_note_can_have_are_reported_and_the_others_found(
 
 
 def test_notes_are_added_under_a_locale_without_their_letters(amem: Program) -> None:
-    amem("init", "v")
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     added = amem(
         "add", "Über 图书馆", "--title", "Über 图书馆", "--no-wait", "--json", **ascii_only

@@ -74,8 +74,7 @@ def outside_of_any_test(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def vault(amem: Program) -> Program:
     """A vault whose encoder has been prepared, as after an installation."""
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     assert amem("search", "butter", "--mode", "semantic").code == 0
     return amem
 

@@ -26,8 +26,7 @@ OUTSIDE = (
 
 def test_commands_reach_no_file_outside(amem: Program) -> None:
     (amem.folder / "outside.md").write_text("secret walrus\n")
-    amem("init", "v")
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     before = tree_hashes(amem.folder)
     for name in OUTSIDE:
         for line in (["show", name], ["rm", name]):

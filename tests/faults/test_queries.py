@@ -88,10 +88,7 @@ def test_more_passages_than_the_vector_search_allows_are_no_error(tmp_path: Path
 
 @pytest.fixture
 def vault(amem: Program) -> Path:
-    root = amem.folder / "v"
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(root)
-    return root
+    return amem.vault()
 
 
 def test_the_program_answers_every_query_in_plain_words(amem: Program, vault: Path) -> None:

@@ -12,7 +12,7 @@ from amem_cli.errors import SettingsError
 from amem_cli.models.open import api_key_for, usual_url
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
-from tests.mcp.clients import agent, new_vault, with_quick_encoder
+from tests.mcp.clients import agent, with_quick_encoder
 
 KEY = "sk-SECRET0123456789abcdef"
 TEXT = "The croissant dough tore in lamination: the butter came from the fridge."
@@ -51,7 +51,7 @@ with AgenticMemorySystem(None, sys.argv[1], "m", vault="v") as memory:
 def reached(amem_process: Program, server: ChatServer, tmp_path: Path) -> Path:
     """The file of the places that the program tried to reach beside the server."""
     with_quick_encoder(amem_process)
-    new_vault(amem_process)
+    amem_process.empty_vault()
     guard, log = tmp_path / "guard", tmp_path / "reached"
     guard.mkdir()
     (guard / "sitecustomize.py").write_text(GUARD.format(port=server.port, log=str(log)))

@@ -22,9 +22,7 @@ NASTY = "red \x1b[31m\x1b]52;c;YmFk\x07 \x9b2J back\x08\x08 \u202egnp \u2066x \u
 @pytest.fixture
 def nasty(amem: Program) -> Program:
     """A vault whose notes carry everything that steers a terminal, wherever it can stand."""
-    amem("init", "v")
-    root = amem.folder / "v"
-    amem.environment["AMEM_VAULT"] = str(root)
+    root = amem.vault()
     escaped = NASTY.encode("unicode_escape").decode().replace('"', "")
     header = "".join(f'{name}: "{escaped}"\n' for name in ("title", "context", "aliases"))
     lists = "".join(f'{name}:\n  - "{escaped}"\n' for name in ("keywords", "tags"))

@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.tiny_gguf import write_tiny_gguf
-from tests.mcp.clients import new_vault, with_quick_encoder
+from tests.mcp.clients import with_quick_encoder
 from tests.vaults import write_note
 from tests.watching import RunningWatcher, times_processed, watching
 
@@ -46,7 +46,7 @@ prepared.PreparedEncoder.encode = encode
 @pytest.fixture
 def vault(amem: Program) -> Path:
     with_quick_encoder(amem)
-    folder = new_vault(amem)
+    folder = amem.empty_vault()
     write_note(folder, "walrus.md", TEXT.format("zero"))
     return folder
 

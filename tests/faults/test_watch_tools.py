@@ -67,10 +67,7 @@ def _note(number: int, text: str) -> str:
 
 @pytest.fixture
 def bench(amem: Program, tmp_path: Path) -> Iterator[Bench]:
-    root = tmp_path / "v"
-    root.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(root)
+    root = amem.empty_vault()
     yield Bench(amem, root, person(tmp_path / "home"))
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Program
-from tests.mcp.clients import new_vault, with_quick_encoder
+from tests.mcp.clients import with_quick_encoder
 
 
 @pytest.fixture
 def vault(amem: Program) -> Path:
     """An empty vault."""
     with_quick_encoder(amem)
-    return new_vault(amem)
+    return amem.empty_vault()

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,16 +36,6 @@ SERVER = [sys.executable, "-m", "amem_cli"]
 def with_quick_encoder(amem: Program) -> None:
     """An encoder that takes no time, for the program that a test runs."""
     amem.environment |= prepared_encoder.with_quick_encoder(amem.folder / "cache")
-
-
-def new_vault(amem: Program, name: str = "v") -> Path:
-    """A vault without notes, which every command finds."""
-    folder = amem.folder / name
-    folder.mkdir()
-    answer = amem("init", name, "--adopt")
-    assert answer.code == 0, answer.err
-    amem.environment["AMEM_VAULT"] = str(folder)
-    return folder
 
 
 @dataclass

@@ -24,7 +24,6 @@ from tests.mcp.clients import (
     SERVER,
     RawServer,
     agent,
-    new_vault,
     raw_server,
     with_quick_encoder,
 )
@@ -39,7 +38,7 @@ pytestmark = pytest.mark.slow
 def vault(amem: Program) -> Path:
     """A vault of one note."""
     with_quick_encoder(amem)
-    folder = new_vault(amem)
+    folder = amem.empty_vault()
     write_note(folder, "walrus.md", "The walrus dives for clams.\n")
     return folder
 

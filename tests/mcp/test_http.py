@@ -18,7 +18,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import Program
-from tests.mcp.clients import PATIENCE, SERVER, Agent, new_vault, with_quick_encoder
+from tests.mcp.clients import PATIENCE, SERVER, Agent, with_quick_encoder
 from tests.vaults import write_note
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 def vault(amem: Program) -> Path:
     """A vault of one note."""
     with_quick_encoder(amem)
-    folder = new_vault(amem)
+    folder = amem.empty_vault()
     write_note(folder, "walrus.md", "The walrus dives for clams.\n")
     return folder
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Program
-from tests.mcp.clients import SERVER, new_vault, with_quick_encoder
+from tests.mcp.clients import SERVER, with_quick_encoder
 from tests.outside_tools import node_package, program
 from tests.vaults import write_note
 
@@ -22,7 +22,7 @@ def inspect(amem: Program) -> Any:
     """Runs the inspector on a server over a vault of one note."""
     start = node_package("@modelcontextprotocol/inspector") / "clients/launcher/build/index.js"
     with_quick_encoder(amem)
-    vault = new_vault(amem)
+    vault = amem.empty_vault()
     write_note(vault, "walrus.md", "The walrus dives for clams.\n")
     names = ("PYTHONPATH", "AMEM_CACHE_DIR", "AMEM_ENCODER_MODEL", "AMEM_LLM_BACKEND")
     variables = {name: amem.environment[name] for name in names}

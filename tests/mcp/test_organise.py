@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Program
-from tests.mcp.clients import Agent, agent, new_vault, raw_server, with_quick_encoder
+from tests.mcp.clients import Agent, agent, raw_server, with_quick_encoder
 from tests.vaults import tree_hashes, write_note
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ NOW = "The pump in the cellar was off at night to save power, and runs again sin
 def vault(amem: Program) -> Path:
     """An empty vault."""
     with_quick_encoder(amem)
-    return new_vault(amem)
+    return amem.empty_vault()
 
 
 def with_pumps(me: Agent) -> None:

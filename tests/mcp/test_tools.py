@@ -11,7 +11,7 @@ import pytest
 from amem_cli.index.sync import synchronise
 from amem_cli.mcp.tools import TOOLS
 from tests.conftest import Program
-from tests.mcp.clients import Agent, agent, jsonschema, new_vault, with_quick_encoder
+from tests.mcp.clients import Agent, agent, jsonschema, with_quick_encoder
 from tests.memory.test_suggestions import suggest
 from tests.vaults import open_vault, tree_hashes, write_note
 
@@ -36,7 +36,7 @@ OUTLINES = Path(__file__).parent / "tools.json"
 def vault(amem: Program) -> Path:
     """A vault of two linked notes and a private one."""
     with_quick_encoder(amem)
-    folder = new_vault(amem)
+    folder = amem.empty_vault()
     write_note(folder, "walrus.md", "The walrus dives for clams. See [[Arctic ice]].\n")
     ice = (
         "---\nid: '20260302150004'\ntags:\n  - arctic\n---\nThe ice of the arctic melts in June.\n"
@@ -363,7 +363,7 @@ def test_how_often_the_user_saw_a_note_is_not_made_up(amem: Program, vault: Path
 
 
 def test_a_client_of_a_foreign_journal_writes_no_line_of_its_own(amem: Program) -> None:
-    vault = new_vault(amem)
+    vault = amem.empty_vault()
     assert amem("add", "The walrus.", "--no-wait").code == 0
     journal = next((vault / ".amem/journal").glob("*.jsonl"))
     *lines, last = journal.read_text(encoding="utf-8").splitlines()

@@ -59,8 +59,7 @@ def test_a_note_is_safe_whatever_it_answers(
     amem: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LLM_USER_PATH", str(tmp_path / "llm"))
-    assert amem("init", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.vault()
     del amem.environment["AMEM_LLM_BACKEND"]
     assert amem("model", "use", LINE, "--backend", "command").code == 0
     added = amem("add", "Rye bread keeps for a week in a linen bag.", "--json")
