@@ -12,12 +12,8 @@ from amem_cli.markdown.regions import Cut, blank_out, spliced, visible_text
 
 # As in Obsidian a label holds no blanks. `[[^1]]` is a link to a block.
 _LABEL = re.compile(r"(?<!\\)(?:\\\\)*\[\^([^\[\]\s\0]{1,100})\]")
-# Formulas and the destinations of links, in which `[^1]` is not a footnote.
-_ELSE = re.compile(
-    r"\$\$(?:[^$\n]|\n(?![ \t]*\n)|\$(?!\$))+?\$\$"
-    r"|(?<![\\$])\$(?![\s$])[^$\n]*(?<![\s\\])\$(?![\d$])"
-    r"|(?<=\])\((?!\[\^)[^()\s]{1,2000}\)"
-)
+# Destinations of links, in which `[^1]` is not a footnote.
+_DESTINATION = re.compile(r"(?<=\])\((?!\[\^)[^()\s]{1,2000}\)")
 _DEFINITION = re.compile(r"[ ]{0,3}(?:>[ ]{0,3})*\[\^([^\[\]\s\0]{1,100})\]:")
 _CONTINUED = re.compile(r"(?: {2}|\t)[ \t]*\S")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\n|\Z)")
@@ -94,17 +90,17 @@ def _contents(text: str, visible: str) -> dict[str, str]:
 
 def _without_else(text: str) -> str:
     visible = visible_text(text)
-    return blank_out(visible, (match.span() for match in _ELSE.finditer(visible)))
+    return blank_out(visible, (match.span() for match in _DESTINATION.finditer(visible)))
 
 
 def _references(shown: str) -> list[re.Match[str]]:
-    """Each place that has a label, definitions among them."""
-    return [match for match in _LABEL.finditer(shown) if not _is_link(shown, match)]
-
-
-def _is_link(visible: str, match: re.Match[str]) -> bool:
-    start, end = match.span()
-    return visible[start - 1 : start] == "[" and visible.startswith("]", end)
+    """Each place that has a label, definitions among them; `[[^1]]` has none."""
+    return [
+        match
+        for match in _LABEL.finditer(shown)
+        if shown[match.start() - 1 : match.start()] != "["
+        or shown[match.end() : match.end() + 1] != "]"
+    ]
 
 
 def _footnotes(text: str, visible: str) -> Iterator[Footnote]:
