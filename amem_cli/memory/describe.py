@@ -115,7 +115,10 @@ def summary_request(title: str, text: str, deadline: float) -> ModelRequest:
         return "\n".join([*_shown(title, text), words["question"]])
 
     context = text_schema(20, 2 * LONGEST_CONTEXT)
-    shown, joining = f"{title}\n{fenced(text, TEXT_BYTES)}", words["joining"].split()
+    shown, joining = (
+        f"{title}\n{fenced(text, TEXT_BYTES)}",
+        f"{words['joining']} {words['stating']}".split(),
+    )
     own = _WORD.findall(shown) + _INITIAL.findall(shown)
     if not any(map(is_unspaced, own)):
         written = (*own, *(word[:1].lower() + word[1:] for word in own))

@@ -18,6 +18,7 @@ from amem_cli.language.lexicon import word_list
 from amem_cli.language.words import fold, sentences, subject_stems, words
 from amem_cli.markdown.links import normalise_tag, tag_key
 from amem_cli.memory.ask_model import all_instructions
+from amem_cli.memory.own_parts import own_parts
 from amem_cli.models.prompt_text import clean_line, numbers_in, repeats_itself
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ _MOST_TAG_WORDS = 4
 # Least cosine to the note of a keyword with none of its words.
 _LEAST_SIMILARITY = 0.1
 _LEAST_SIMILAR_CONTEXT = 0.3
-_LEAST_OWN_WORDS = 0.7
 _TAG_WORDS = re.compile(r"[-_/]+")
 _A_TIME = "a time"
 _KEYWORD_JUNK = frozenset('()[]{}|\\^~=;"?!')
@@ -131,14 +131,18 @@ def checked_context(
 
     Args:
         trusted: the model is able to judge: it may name what the note only means, and can be asked
-            for a shorter sentence.
+            for a shorter sentence. Of any other the parts count that the note says.
     """
     line = clean_line(sentence, 2 * LONGEST_CONTEXT) if isinstance(sentence, str) else None
     if line is None and isinstance(sentence, str) and sentence.strip():
         return "", f"is longer than {2 * LONGEST_CONTEXT} characters, or holds code or markup"
+    said = line or ""
+    line = said if trusted else own_parts(said, source.title, source.text)
+    if said and not line:
+        return "", "says what the note does not"
     line = _within_length(line, trusted) if line else ""
-    fault = _form_fault(line) or _content_fault(line, source, trusted)
-    if not fault and not _is_about(line, source, similarity, trusted):
+    fault = _form_fault(line) or _content_fault(line, source)
+    if not fault and not _is_about(line, source, similarity):
         fault = "is not about the note"
     return ("", fault) if fault else (line, "")
 
@@ -179,7 +183,7 @@ def _form_fault(line: str) -> str:
     return "" if JUNK.isdisjoint(line) else "holds code or markup"
 
 
-def _content_fault(line: str, source: NoteText, trusted: bool) -> str:
+def _content_fault(line: str, source: NoteText) -> str:
     own = words(line)
     if own == words(source.title) or fold(line).rstrip(".") == fold(source.title):
         return "only repeats the title"
@@ -187,7 +191,7 @@ def _content_fault(line: str, source: NoteText, trusted: bool) -> str:
         return "repeats the instructions"
     if _share_of_runs(own, source.spoken, "", _COPY_WORDS) > 0.8:
         return "copies the note"
-    if invented := _invented(line, source, trusted):
+    if invented := _invented(line, source):
         return f"names what the note does not: {', '.join(invented[:3])}"
     return ""
 
@@ -205,12 +209,12 @@ def _share_of_runs(own: list[str], text: str, but_not_in: str, length: int) -> f
     return hits / len(runs) if runs else 0.0
 
 
-def _invented(line: str, source: NoteText, trusted: bool) -> list[str]:
+def _invented(line: str, source: NoteText) -> list[str]:
     """Numbers and names that the model was not shown, if too many to be a date or a fuller name."""
     numbers = sorted(numbers_in(line) - source.numbers)
     long = [number for number in numbers if len(number) > 2 and number[:2] != "20"]
     # A model that can reckon says what six twenties make.
-    if len(numbers) > 2 or len(long) > (1 if trusted else 0):
+    if len(numbers) > 2 or len(long) > 1:
         return numbers
     if detect_language(line) != "en":
         return []
@@ -219,7 +223,7 @@ def _invented(line: str, source: NoteText, trusted: bool) -> list[str]:
         for name in (word.strip("\"'“”‘’(),.;:!?") for word in line.split()[1:])
         if name[:1].isupper() and _is_unknown(name, source)
     ]
-    return names if len(names) > (_UNKNOWN_NAMES if trusted else 1) else []
+    return names if len(names) > _UNKNOWN_NAMES else []
 
 
 def _is_unknown(name: str, source: NoteText) -> bool:
@@ -230,7 +234,7 @@ def _is_unknown(name: str, source: NoteText) -> bool:
     return f" {fold(name[0])} " not in source.spoken
 
 
-def _is_about(line: str, source: NoteText, similarity: Similarity | None, trusted: bool) -> bool:
+def _is_about(line: str, source: NoteText, similarity: Similarity | None) -> bool:
     shared = source.shares(line)
     if source.said:
         own = subject_stems(line)
@@ -238,10 +242,7 @@ def _is_about(line: str, source: NoteText, similarity: Similarity | None, truste
         if not backed or similarity is None:
             return backed and shared >= 0.1
         places = (source.whole, source.summary)
-        return max(similarity(line, place) for place in places if place) >= 0.4 - 0.1 * trusted
-    if not trusted:
-        # What a model that is not able to judge says in other words than the note's is often false.
-        return shared >= _LEAST_OWN_WORDS
+        return max(similarity(line, place) for place in places if place) >= 0.3
     if shared >= 0.25 or similarity is None or not shared:
         return shared >= 0.25
     return similarity(line, source.whole) >= _LEAST_SIMILAR_CONTEXT

@@ -48,6 +48,21 @@ CONTEXTS = {
         ["weisellos", "Königin"],
     ),
 }
+# The same notes in parts of their own words, as a model is asked that is not able to judge.
+PARTS = {
+    "Ferry to Gozo no longer takes cash": (
+        "The Gozo ferry sent us back; they take cards or the app; machine for coins is gone."
+    ),
+    "Judo jetzt donnerstags": (
+        "Das Judotraining donnerstags um acht; Turnhalle am Kanal; Frau Yilmaz hat den Schlüssel."
+    ),
+    "The solar roof gave nothing for weeks": (
+        "The solar roof had fed in nothing since February; read the meter every Sunday."
+    ),
+    "Running shoes wear out on the left": (
+        "The left shoe is worn; the shop filmed me running; the left foot tips outwards."
+    ),
+}
 CHANGES = {
     "Bring coins for the Gozo ferry": (
         "Both are about paying for the Gozo ferry, which takes no coins any more.",
@@ -90,6 +105,8 @@ def good_answer_to(text: str, schema: Mapping[str, Any]) -> str:
     assert found is not None
     case = next(each for each in trial_cases() if found[1].startswith(each.title))
     context, keywords = CONTEXTS[case.title]
+    if list(properties) == ["context"]:
+        context = PARTS.get(case.title, context)
     links: list[dict[str, Any]] = []
     changes: list[dict[str, Any]] = []
     for title in (case.older[place].title for place in sorted(case.related)):

@@ -42,7 +42,7 @@ def checked(
     vocabulary: Sequence[str] = VOCABULARY,
 ) -> CheckedMetadata:
     question = MetadataQuestion(title, text, tuple(missing), tuple(vocabulary))
-    return check_metadata(answer, question, similarity=None)
+    return check_metadata(answer, question, similarity=None, trusted=True)
 
 
 def good(**changes: object) -> dict[str, Any]:
@@ -114,9 +114,46 @@ def test_a_small_model_keeps_to_the_words_of_the_note() -> None:
     assert {"wheat", "Note"}.isdisjoint(words)
     assert to_gbnf(schema)
     assert "x-words" not in summary_request("降低", "降低亮度。", 9).schema["properties"]["context"]
-    # What a server cannot be kept from is checked.
-    said = "An open transaction on the replica and the price of wheat, tea and coffee."
-    assert "not about" in checked(good(context=said)).problems[0]
+
+
+PARTED = """Priya: the payout file has every merchant from A to F double. Start is set for 02:15.
+Guess: the object store throttles us, or the link between the zones. It is not the disk.
+Sam thinks the glow is a night light. Could the new copy be as fresh as possible?
+- key = refund id, ours live 30 days
+The council moved bins to Tuesday, because the yard wants 18.50 for a lid."""
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Settlement, start set for 02:15", True),
+        ("key for refund id; ours live 30 days", True),
+        ("the yard wants 18.50 for the lid", True),
+        ("not the disk", True),
+        # Other words, another order, of two sentences, a guess, a denial, a belief, a question.
+        ("the payout file has every customer double", False),
+        ("the merchant has every payout file double", False),
+        ("the payout file is set for Tuesday", False),
+        ("the object store throttles us", False),
+        ("it is the disk", False),
+        ("the glow is a night light", False),
+        ("the new copy is as fresh as possible", False),
+        ("Tuesday is bins", False),
+    ],
+)
+def test_of_a_shortened_note_the_parts_count_that_it_says(said: str, kept: bool) -> None:
+    told = "Priya, payout file has every merchant double; council moved bins to Tuesday"
+    question = MetadataQuestion("Settlement", PARTED, ("context",))
+    found = check_metadata({"context": f"{told}; {said}."}, question, similarity=None)
+    assert found.metadata.context == (f"{told}; {said}." if kept else f"{told}.")
+
+
+def test_a_context_that_says_nothing_of_the_note_is_refused_and_named() -> None:
+    question = MetadataQuestion("Settlement", PARTED, ("context",))
+    said = {"context": "The price of wheat; the dragon sleeps."}
+    found = check_metadata(said, question, similarity=None)
+    assert not found.metadata.context
+    assert "what the note does not" in found.problems[0]
 
 
 def test_a_hostile_note_stays_data_in_the_request() -> None:
@@ -303,20 +340,14 @@ def test_what_a_capable_model_writes_is_not_refused_for_its_form(context: str) -
     assert kept.metadata.context == (context if context[-1] in ".'" else f"{context}.")
 
 
-@pytest.mark.parametrize("trusted", [True, False])
-@pytest.mark.parametrize(
-    ("said", "kept"),
-    [
-        (f"{CONTEXT} {GREEK.capitalize()} and more.", CONTEXT),
-        (f"{CONTEXT[:-1]}, {GREEK} and", CONTEXT),
-        (f"{CONTEXT[:-1]} (on Monday) – {GREEK}.", f"{CONTEXT[:-1]} (on Monday)."),
-    ],
-)
-def test_a_context_that_is_too_long_is_cut_at_the_end_of_a_sentence_or_clause(
-    said: str, kept: str, trusted: bool
-) -> None:
-    question = MetadataQuestion(TITLE, TEXT, ("context",))
-    found = check_metadata({"context": said}, question, similarity=None, trusted=trusted)
-    # Of one sentence a model that is able to judge makes a shorter one itself.
-    one_sentence = said.count(".") < 2
-    assert found.metadata.context == ("" if trusted and one_sentence else kept)
+def test_of_a_context_that_is_too_long_the_sentences_that_fit_are_kept() -> None:
+    kept = checked(good(context=f"{CONTEXT} {GREEK.capitalize()} and more."))
+    assert kept.metadata.context == CONTEXT
+
+
+def test_a_shortened_note_that_is_still_too_long_is_cut_at_the_end_of_a_part() -> None:
+    text = f"{TEXT} {GREEK.capitalize()}."
+    said = "the jobs table grew to 9 GB; webhooks to Kestrel Outdoor came 40 minutes late"
+    question = MetadataQuestion(TITLE, text, ("context",))
+    found = check_metadata({"context": f"{said}; {GREEK}."}, question, similarity=None)
+    assert found.metadata.context == f"T{said[1:]}."
