@@ -141,15 +141,17 @@ def _import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Iter
     """The report as lines of text; if verbose all of them, not only the first few."""
     limit = 10**9 if verbose or dry_run else _SHOWN
 
-    def existing(*decisions: str) -> list[str]:
-        chosen = (note for note in report.there if note.decision in decisions)
-        return [f"= {note.shown}: {note.reason}" for note in chosen]
-
     created = [f"+ {note.shown} -> {note.path}" for note in report.made]
-    there = existing("there", "changed", "known")
+    # Only a dry run tells of what was imported before and is as it was.
+    existing = [
+        f"= {note.shown}: {note.reason}"
+        for note in report.there
+        if dry_run or note.decision != "there"
+    ]
     yield f"from {report.kind}"
     for lines in (
-        *((created, there) if dry_run else (existing("changed"), existing("known"))),
+        created if dry_run else [],
+        existing,
         [f"! {_problem_line(problem)}" for problem in report.refused],
         [f"! {_problem_line(problem)}" for problem in report.noted],
         [f"? {place}: no note is called “{target}”" for place, target in report.unresolved],

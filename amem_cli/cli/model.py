@@ -312,10 +312,21 @@ def _what_follows(chosen: Settings, limits: Settings) -> list[str]:
     """What to know after choosing a model that the vault's `limits` hold for, one line each."""
     if chosen.llm_backend == "none":
         return ["amem works without a language model."]
-    if chosen.llm_backend != "llama.cpp":
-        lines = [_privacy(chosen)]
-    else:
-        lines = _memory(Path(chosen.llm_model), limits) if chosen.llm_model else []
+    lines = [] if chosen.llm_backend == "llama.cpp" else [_privacy(chosen)]
+    if chosen.llm_backend == "llama.cpp" and chosen.llm_model:
+        import psutil
+
+        from amem_cli.models.gguf import memory_needed
+
+        needed = memory_needed(Path(chosen.llm_model).stat().st_size)
+        free = psutil.virtual_memory().available
+        lines = [f"It needs about {size(needed)} of memory; {size(free)} are free."]
+        if needed > limits.llm_memory_mb * 2**20:
+            # The estimate is rough, so suggest a quarter more.
+            lines.append(
+                f"llm.memory_mb only allows {limits.llm_memory_mb} MB: amem config set"
+                f" llm.memory_mb {-(-needed * 5 // 4 // 2**20)}"
+            )
     verdict = _verdict_line(chosen)
     if verdict:
         lines.append(f"tested before: {verdict}")
@@ -338,19 +349,3 @@ def _privacy(chosen: Settings) -> str:
         f"The texts of your notes go to {'another machine' if is_loopback(host) else where}, except"
         " those with private: true. To limit what you spend: amem config set llm.daily_tokens N"
     )
-
-
-def _memory(file: Path, limits: Settings) -> list[str]:
-    import psutil
-
-    from amem_cli.models.gguf import memory_needed
-
-    needed, free = memory_needed(file.stat().st_size), psutil.virtual_memory().available
-    lines = [f"It needs about {size(needed)} of memory; {size(free)} are free."]
-    if needed > limits.llm_memory_mb * 2**20:
-        # The estimate is rough, so suggest a quarter more.
-        lines.append(
-            f"llm.memory_mb only allows {limits.llm_memory_mb} MB: amem config set llm.memory_mb"
-            f" {-(-needed * 5 // 4 // 2**20)}"
-        )
-    return lines

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
@@ -98,6 +98,7 @@ def search(
         amem search "loose ends" -l
     """
     from amem_cli.terminal.notes import show_hits
+    from amem_cli.workspace.documents import search_document
 
     query = " ".join(words or ())
     if query and queries is not None:
@@ -138,7 +139,7 @@ def search(
                     session.output.plain(hit.note.path)
                 raise typer.Exit(EXIT_NOT_FOUND if result.problem else 0)
             session.output.result(
-                lambda: _document(result),
+                lambda: search_document(result),
                 lambda console: show_hits(console, result, all_linked=neighbors is True),
             )
             if result.problem:
@@ -148,7 +149,7 @@ def search(
             result = answer(text)
             # After the first failure of the encoder, stay with words: it is reported once.
             mode = result.mode
-            session.output.json_line({**extra, **_document(result)})
+            session.output.json_line({**extra, **search_document(result)})
 
 
 @contextlib.contextmanager
@@ -166,12 +167,6 @@ def _loading_encoder(workspace: Workspace) -> Iterator[None]:
         # A signal that comes in the instant before a wait is heard only after it.
         while loading is not None and loading.is_alive():
             loading.join(_SIGNAL_SECONDS)
-
-
-def _document(result: SearchResult) -> dict[str, Any]:
-    from amem_cli.workspace.documents import search_document
-
-    return search_document(result)
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:

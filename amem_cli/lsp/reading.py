@@ -88,16 +88,12 @@ def definition(editor: Editor, params: lsp.DefinitionParams) -> lsp.Location | N
     if document is None or link is None:
         return None
     if path is None:
-        return _attachment(editor, link)
+        found = link.target.lstrip("/")
+        if not is_attachment(link.target) or not editor.vault.vault.exists(found):
+            return None
+        return lsp.Location(editor.uri(found), lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)))
     target = editor.document_of(path)
     return None if target is None else lsp.Location(target.uri, _place_in(target, link.fragment))
-
-
-def _attachment(editor: Editor, link: WikiLink) -> lsp.Location | None:
-    found = link.target.lstrip("/")
-    if not is_attachment(link.target) or not editor.vault.vault.exists(found):
-        return None
-    return lsp.Location(editor.uri(found), lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)))
 
 
 def _place_in(document: Document, fragment: str) -> lsp.Range:

@@ -131,18 +131,21 @@ class EditorServer:
         for command, handler in COMMANDS.items():
             server.command(command)(self._running(handler))
         for method, handle in (
-            (lsp.INITIALIZED, self._initialized),
+            (lsp.INITIALIZED, lambda given: self._initialized()),
             (lsp.TEXT_DOCUMENT_DID_OPEN, lambda given: self._check(given.text_document.uri, 0.0)),
             (
                 lsp.TEXT_DOCUMENT_DID_CHANGE,
                 lambda given: self._check(given.text_document.uri, QUIET_SECONDS),
             ),
-            (lsp.TEXT_DOCUMENT_DID_CLOSE, self._closed),
+            (lsp.TEXT_DOCUMENT_DID_CLOSE, lambda given: self._closed(given.text_document.uri)),
+            (lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, lambda given: self._upkeep.soon(at_once=True)),
         ):
-            server.feature(method)(_function(handle))
+            # A function: pygls marks what it is given, and a method cannot be marked.
+            server.feature(method)(handle)
         saves = lsp.SaveOptions(include_text=False)
-        server.feature(lsp.TEXT_DOCUMENT_DID_SAVE, saves)(_function(self._saved))
-        server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_function(self._saved))
+        server.feature(lsp.TEXT_DOCUMENT_DID_SAVE, saves)(
+            lambda given: self._upkeep.soon(at_once=True)
+        )
         return server
 
     def _answering(self, handler: str) -> Callable[[Any], Any]:
@@ -202,7 +205,7 @@ class EditorServer:
             and lsp.ResourceOperationKind.Rename in (edits.resource_operations or ())
         )
 
-    def _initialized(self, params: Any) -> None:
+    def _initialized(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._upkeep.start()
 
@@ -230,11 +233,7 @@ class EditorServer:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(send)
 
-    def _saved(self, params: Any) -> None:
-        self._upkeep.soon(at_once=True)
-
-    def _closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
-        uri = params.text_document.uri
+    def _closed(self, uri: str) -> None:
         if check := self._checks.pop(uri, None):
             check.cancel()
         self._publish(lsp.PublishDiagnosticsParams(uri, []))
@@ -275,15 +274,6 @@ class EditorServer:
 
     def _publish(self, found: lsp.PublishDiagnosticsParams) -> None:
         self._protocol.text_document_publish_diagnostics(found)
-
-
-def _function(method: Callable[[Any], None]) -> Callable[[Any], None]:
-    """A function for a method: pygls marks what it is given, and a method cannot be marked."""
-
-    def handle(params: Any) -> None:
-        method(params)
-
-    return handle
 
 
 def run(vault: Workspace, wire: Wire) -> None:
