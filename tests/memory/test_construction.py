@@ -139,6 +139,7 @@ The council moved bins to Tuesday, because the yard wants 18.50 for a lid."""
         ("the glow is a night light", False),
         ("the new copy is as fresh as possible", False),
         ("Tuesday is bins", False),
+        ("because of the bins", False),
     ],
 )
 def test_of_a_shortened_note_the_parts_count_that_it_says(said: str, kept: bool) -> None:
