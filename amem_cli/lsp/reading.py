@@ -1,14 +1,15 @@
-"""What an editor shows of notes and their links: hover, places, references, search."""
+"""What an editor shows of notes and their links: hover, places, references, outline, search."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
 from amem_cli.lsp.editor import Document, Editor, first_lines
-from amem_cli.markdown.links import WikiLink, is_attachment
-from amem_cli.markdown.outline import block_place, heading_named, headings
+from amem_cli.markdown.links import WikiLink, is_attachment, target_span
+from amem_cli.markdown.outline import Heading, block_place, heading_named, headings
 from amem_cli.notes.note_links import all_links, link_at
 
 if TYPE_CHECKING:
@@ -124,6 +125,54 @@ def references(editor: Editor, params: lsp.ReferenceParams) -> list[lsp.Location
                 where = source.positions.range(each.start, each.end)
                 found.append(lsp.Location(source.uri, where))
     return found
+
+
+def document_links(editor: Editor, params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
+    """The links of a note that lead to notes."""
+    document = editor.document(params.text_document.uri)
+    if document is None:
+        return []
+    found = []
+    for link in all_links(document.text, document.body):
+        path = editor.target(link, document.path) if link.target else None
+        if path is None:
+            continue
+        start, end = target_span(document.text, link)
+        found.append(
+            lsp.DocumentLink(
+                document.positions.range(start, end), target=editor.uri(path), tooltip=path
+            )
+        )
+    return found
+
+
+def document_symbols(editor: Editor, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+    """The outline of a note's headings."""
+    document = editor.document(params.text_document.uri)
+    if document is None:
+        return []
+    return _nested(document, iter(headings(document.text, document.body)))
+
+
+def _nested(document: Document, outline: Iterator[Heading]) -> list[lsp.DocumentSymbol]:
+    top: list[lsp.DocumentSymbol] = []
+    above: list[tuple[int, lsp.DocumentSymbol]] = []
+    for heading in outline:
+        symbol = lsp.DocumentSymbol(
+            # The protocol takes no empty name.
+            name=heading.text or "#" * heading.level,
+            kind=lsp.SymbolKind.String,
+            range=document.positions.range(heading.start, heading.section_end),
+            selection_range=document.positions.range(heading.start, heading.end),
+            children=[],
+        )
+        while above and above[-1][0] >= heading.level:
+            above.pop()
+        siblings = above[-1][1].children if above else top
+        assert isinstance(siblings, list)
+        siblings.append(symbol)
+        above.append((heading.level, symbol))
+    return top
 
 
 def workspace_symbols(

@@ -49,6 +49,8 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     lsp.TEXT_DOCUMENT_HOVER: ("reading.hover", None),
     lsp.TEXT_DOCUMENT_DEFINITION: ("reading.definition", None),
     lsp.TEXT_DOCUMENT_REFERENCES: ("reading.references", None),
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: ("reading.document_links", lsp.DocumentLinkOptions()),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("reading.document_symbols", None),
     lsp.WORKSPACE_SYMBOL: ("reading.workspace_symbols", None),
     lsp.TEXT_DOCUMENT_CODE_ACTION: (
         "actions.code_actions",

@@ -1,4 +1,4 @@
-"""What an editor shows of notes: hover, definition, references, search."""
+"""What an editor shows of notes: hover, definition, references, outline, search."""
 
 from __future__ import annotations
 
@@ -88,6 +88,17 @@ def test_headings_above_a_line_are_headings_as_well(amem: Program, vault: Path) 
         assert found.range.start.line == 5
         offered = editor.complete("new.md", "[[report#Part one, again]] [[report#")
         assert [each.label for each in offered] == ["Field report", "Part one, again", "Two"]
+        editor.open("report.md")
+        document = lsp.TextDocumentIdentifier(editor.uri("report.md"))
+        (top,) = editor.ask(
+            "text_document_document_symbol", lsp.DocumentSymbolParams(text_document=document)
+        )
+        assert (top.name, top.range.start.line, top.selection_range.end.line) == (
+            "Field report",
+            0,
+            1,
+        )
+        assert [each.name for each in top.children] == ["Part one, again", "Two"]
 
 
 def test_references_are_the_links_of_other_notes_unsaved_ones_too(
@@ -112,6 +123,28 @@ def test_references_are_the_links_of_other_notes_unsaved_ones_too(
             ("a.md", lsp.Range(lsp.Position(2, 41), lsp.Position(2, 54))),
             ("c.md", lsp.Range(lsp.Position(1, 11), lsp.Position(1, 22))),
             ("d.md", lsp.Range(lsp.Position(2, 2), lsp.Position(2, 15))),
+        ]
+
+
+def test_links_and_outline_of_a_note(amem: Program, vault: Path) -> None:
+    write_note(vault, "Whale.md", "A whale.\n")
+    text = "---\nup: '[[Whale]]'\n---\n# One\n\n[[Whale|w]] [x](Whale.md) [[No]]\n\n"
+    text += "## Two\n\ntext\n\n```\n# no\n```\n\n# Three\n"
+    with editing(amem, vault) as editor:
+        editor.begin("new.md", text)
+        identity = editor.identity("new.md")
+        links = editor.ask("text_document_document_link", lsp.DocumentLinkParams(identity))
+        assert [(each.range.start.line, each.range.start.character) for each in links] == [
+            (1, 7),
+            (5, 2),
+            (5, 16),
+        ]
+        assert {each.target for each in links} == {editor.uri("Whale.md")}
+
+        symbols = editor.ask("text_document_document_symbol", lsp.DocumentSymbolParams(identity))
+        assert [(each.name, [inner.name for inner in each.children]) for each in symbols] == [
+            ("One", ["Two"]),
+            ("Three", []),
         ]
 
 
