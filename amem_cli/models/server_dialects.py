@@ -34,7 +34,6 @@ _LESS_THINKING: dict[str, Any] = {
     "reasoning_effort": "low",
     "chat_template_kwargs": {"enable_thinking": False},
 }
-_THOUGHTS = ("<think", "<|channel|>analysis", "[THINK]")
 # Parameters that some servers do not know, by the word in which they complain.
 _OPTIONAL = {
     "max_completion_tokens": "max_tokens",
@@ -176,8 +175,8 @@ def _thought(message: Mapping[str, Any], reply: Mapping[str, Any]) -> bool:
     content, usage = message.get("content"), reply.get("usage")
     said = content.strip() if isinstance(content, str) else ""
     tokens = _count(usage, "completion_tokens") or _count(reply, "eval_count")
-    # What is shown of a text has more letters than tokens.
-    if not any(map(str.isalnum, said)) or len(said) < tokens or said.startswith(_THOUGHTS):
+    # An answer begins as the object that was asked for, and has more letters than tokens.
+    if not (said.startswith("{") and any(map(str.isalnum, said))) or len(said) < tokens:
         return True
     details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
     thoughts = ("reasoning_content", "reasoning", "thinking")

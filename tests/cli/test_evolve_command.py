@@ -124,6 +124,23 @@ def test_a_model_that_thinks_its_answers_away_stops_the_run(amem: Program, vault
     assert stopped.json["pending"] == COUNT
 
 
+def test_a_note_whose_model_thinks_its_answer_away_is_saved_and_waits(
+    amem: Program, vault: Path
+) -> None:
+    with ChatServer() as server:
+        server.finish_reason, server.usage = "length", {}
+        server.content = "Okay, the user wants me to find out what this is about. " * 200
+        amem.environment |= {"AMEM_LLM_BASE_URL": server.url, "AMEM_LLM_MODEL": "test-model"}
+        line = ("add", "Rye wants warm water.", "--title", "Rye")
+        added = amem(*line, AMEM_LLM_BACKEND="openai")
+    assert added.code == 0
+    assert "thought until its answer was cut off; amem analyzer stands in" in added.out
+    assert "pending  `amem evolve` asks the model again" in added.out
+    assert [
+        note["title"] for note in amem("list", "--pending", "--json").json if note["title"] == "Rye"
+    ]
+
+
 def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: Path) -> None:
     few = amem("evolve", "--all", "--limit", "2").out
     assert few.count("keywords") == 2 and "processed" not in few

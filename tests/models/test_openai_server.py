@@ -331,6 +331,7 @@ def thinks(server: ChatServer, tokens: int, message: dict[str, Any]) -> None:
         {"content": None},
         {"content": " {"},
         {"content": "<think>\nOkay, the user wants me to find out what this is about."},
+        {"content": "Okay, the user wants me to find out what this is about. " * 20},
         {"content": "Of what I was told I say", "reasoning_content": "Okay " * 100},
         {"content": "Of what I was told I say", "reasoning": "Okay " * 100},
     ],
