@@ -81,6 +81,11 @@ def evolve(
             question = f"{len(paths)} notes are shown to {model.name}, which may cost money: go on?"
             if not agreed(session.output, question):
                 raise typer.Exit(EXIT_NOT_FOUND)
+        if len(paths) > NOTES_UNASKED and workspace.models.judge is not None:
+            session.output.notice(
+                f"the judge of links reads {len(paths):,} notes, which takes seconds a note;"
+                " --no-llm or llm.judge = off leaves it out"
+            )
         how = {"dry_run": dry_run, "asked": bool(notes), "again": again}
         code = _evolve(session, workspace, paths, rest, **how)
     raise typer.Exit(code)

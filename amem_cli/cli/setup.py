@@ -109,7 +109,8 @@ def offer(session: Session, root: Path) -> None:
         if not can_ask(output):
             if not (output.as_json or output.quiet):
                 with session.workspace(sync=False) as workspace:
-                    _tell(session, encoder_proposal(languages_of(workspace), workspace.settings))
+                    proposed = encoder_proposal(languages_of(workspace), workspace.settings)
+                    _tell(session, proposed, "first")
             return
         found = _survey(session, root)
         is_offered = found.current.kind == "none" and bool(found.models)
@@ -117,7 +118,7 @@ def offer(session: Session, root: Path) -> None:
             output.plain("")
             show_survey(output.console(), found)
         elif found.proposed is not None and found.proposed.install:
-            _tell(session, found.proposed)
+            _tell(session, found.proposed, "first")
         _offer_encoder(session, found.proposed)
         if is_offered:
             _ask(session, found)
@@ -128,9 +129,9 @@ def offer(session: Session, root: Path) -> None:
         output.error(error)
 
 
-def _tell(session: Session, proposed: EncoderProposal | None) -> None:
+def _tell(session: Session, proposed: EncoderProposal | None, when: str = "next") -> None:
     if proposed is not None:
-        session.output.notice(f"{proposed.message}; next: {proposed.hint}")
+        session.output.notice(f"{proposed.message}; {when}: {proposed.hint}")
 
 
 def _offer_encoder(session: Session, proposed: EncoderProposal | None) -> None:

@@ -100,8 +100,8 @@ class MemorySteps:
             linking, _ = self._links(filled(note, description.metadata), text, owned)
         else:
             description, linking = yield from self._ask(note, text, owned, missing, values, kept)
-        names = " and ".join(filter(None, (", ".join(missing[:-1]), *missing[-1:])))
-        description = replace(description, reason=f"{names} were missing" if missing else "")
+        filled_in = [name for name in missing if getattr(description.metadata, name)]
+        description = replace(description, reason=_were_missing(filled_in))
         models = {description.step.model, linking.step.model} - {ANALYZER}
         return NoteAnalysis(description, linking, min(models) if models else ANALYZER)
 
@@ -294,6 +294,13 @@ class MemorySteps:
             evolve=settings.evolve,
             max_links=settings.max_links,
         )
+
+
+def _were_missing(names: Sequence[str]) -> str:
+    """Why these fields are written; empty for none."""
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    verb = "was" if [*names] == ["context"] else "were"
+    return f"{listed} {verb} missing" if names else ""
 
 
 @dataclass(slots=True)

@@ -241,7 +241,7 @@ def show_links(console: Console, links: Sequence[OpenLink], *, left_out: int) ->
     if not links:
         console.print("no link waits for a decision")
     if left_out:
-        console.print((f"… and {left_out} more: --limit", "dim"))
+        console.print((f"… and {left_out} more: --limit {len(links) + left_out} lists all", "dim"))
 
 
 def show_decided(console: Console, kept: Sequence[OpenLink], rejected: Sequence[OpenLink]) -> None:

@@ -82,7 +82,9 @@ def test_a_pipe_is_told_and_changes_nothing(here: Program) -> None:
     adopted = here("init", "german", "--adopt")
     assert adopted.code == 0
     assert "100 % of the text is not English (German 100 %)" in adopted.err
-    assert f"next: {USE}" in adopted.err and QUESTION not in adopted.err
+    assert (
+        f"first: {USE}" in adopted.err and "next: cd" in adopted.out and QUESTION not in adopted.err
+    )
     here.environment["AMEM_VAULT"] = str(here.folder / "german")
     before = config(here)
     shown = here("setup")
