@@ -64,6 +64,7 @@ _STEM_MARK = "ß"
 _LANGUAGE_MARK = 2 * _STEM_MARK
 _RUN = re.compile(f"{UNSPACED_RUN.pattern}|{RUN_OF_LETTERS.pattern}")
 # A version, a time or a measure, which letters may be joined to; also `20240315T1430`.
+_DIGIT = re.compile(r"\d")
 # Behind one or two letters a single number is no word of its own: `v10`, `mp3`, `3f2a`.
 _NUMBER = re.compile(
     r"(?<!\d)\d+(?:[.,:_-]\d+)+|\d{8}(?=t\d{4})|(?<=\d{8}t)\d{4,6}|(?<=[^\W\d_]{3})\d+"
@@ -364,7 +365,8 @@ def _numbers_cut_off(folded: str) -> list[str]:
 
     A single letter, such as that of `v2.14.3`, is left out.
     """
-    if not any(
+    # Snippets ask about each word, most of which have no digit.
+    if not _DIGIT.search(folded) or not any(
         folded[number.start() - 1 : number.start()].isalpha()
         or folded[number.end() : number.end() + 1].isalpha()
         for number in _NUMBER.finditer(folded)
