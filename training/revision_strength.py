@@ -59,7 +59,7 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, rows: Rows) -> None:
         for each in possible_revisions(note, own, signed, candidates, *rest, **known):
             pair = vault.id_of[note.path], vault.id_of[candidates[each.older].path]
             rows.names = list(each.features)
-            rows.features.append([value or 0.0 for value in each.features.values()])
+            rows.features.append(list(each.features.values()))
             rows.right.append(pair in changes | links)
             rows.changed.append(pair in changes)
             rows.person.append(gold.name)

@@ -148,6 +148,7 @@ def statements(
     *,
     document_frequency: Callable[[str], int],
     total: int,
+    judged: Mapping[int, Mapping[str, float]] | None = None,
 ) -> list[Statement]:
     """What the note says of the candidates, at most one statement of each, the surest.
 
@@ -155,6 +156,8 @@ def statements(
         candidates: older notes, in any order; none of them is the note.
         strengths: of a link to each, 0..1.
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
+        judged: the judge's probabilities of `none` and of each relation, by candidate,
+            of those that it was asked about.
     """
     moment = moment_in(note.created)
     sentences = list(own_sentences(note))
@@ -181,8 +184,9 @@ def statements(
         strengths,
         document_frequency=document_frequency,
         total=total,
+        judged=judged or {},
     )
-    found += _proposed(possible, note.title)
+    found += _proposed(possible, judged or {}, note.title)
     first: dict[int, Statement] = {}
     for each in sorted(found, key=_order):
         first.setdefault(each.older, each)
@@ -447,9 +451,13 @@ def _times(folded: str, today: date) -> list[DaysNamed]:
     ]
 
 
-def _proposed(possible: Iterable[Revision], title: str) -> Iterator[Statement]:
+def _proposed(
+    possible: Iterable[Revision], judged: Mapping[int, Mapping[str, float]], title: str
+) -> Iterator[Statement]:
     """What a note likely says of older ones that it does not name, the likeliest first."""
-    weighed = [(revision_probability(each.features), each) for each in possible]
+    weighed = [
+        (revision_probability(each.features, judged.get(each.older)), each) for each in possible
+    ]
     likely = [pair for pair in weighed if pair[0] >= LEAST_PROBABILITY]
     likely.sort(key=lambda pair: -pair[0])
     for _, revision in likely[:_MOST_PROPOSED]:

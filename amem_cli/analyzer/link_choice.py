@@ -214,8 +214,15 @@ def score_links(
     scores = [strength(entry) for entry in evidence]
     likeliest = sorted(range(len(scores)), key=lambda at: -scores[at])
     likeliest = [at for at in likeliest if scores[at] >= _JUDGED_FROM]
-    found = statements(note, candidates, scores, document_frequency=document_frequency, total=total)
     judged = dict(zip(likeliest, judge([candidates[at] for at in likeliest]), strict=False))
+    found = statements(
+        note,
+        candidates,
+        scores,
+        document_frequency=document_frequency,
+        total=total,
+        judged=judged,
+    )
     scores = [strength(entry, judged.get(at)) for at, entry in enumerate(evidence)]
     # Nothing takes the place of a note that was written later, or judges it.
     said = [each for each in found if not _is_newer(candidates[each.older], note)]

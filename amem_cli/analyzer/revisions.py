@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache, lru_cache
 from itertools import islice
@@ -21,6 +21,7 @@ from amem_cli.analyzer.own_words import OwnSentence
 from amem_cli.language.dates import DaysNamed, days_named, moment_in
 from amem_cli.language.lexicon import phrases
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word, stem
+from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.analyzer.link_evidence import LinkCandidate
@@ -33,30 +34,33 @@ _LETTERS_BESIDE = 60
 _UNSPACED_BESIDE = 8
 _CLAUSE = re.compile(r"[;:()!?。，；：！？]|[,.](?!\d)| [–—-] ")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-# One of one digit is in every second note.
-_TELLING = re.compile(r"\d.*\d")
 _RARITY_OF_A_VALUE = 3.0
 _WORTH_OF_A_TIME = 4
 _CUES = frozenset({"replaced", "refuted"})
-_LEAST_STRENGTH = 0.1
+_LEAST_STRENGTH = 0.05
 _MOST_SHARE = 0.5
+# In different words: few notes of those vaults are shorter, and nothing is known of such.
+_SHORTEST = 20
 
-# Logistic regression over the nearest older notes of 29 invented people's notes.
-_INTERCEPT = -6.98
+# Logistic regression over the nearest older notes of 29 invented people's notes
+# (training/revision_strength.py).
+_INTERCEPT = -0.66
 _WEIGHTS: Mapping[str, float] = {
-    "strength": 0.27,
-    "lead": 0.20,
-    "mutual": 0.79,
-    "days": 0.20,
-    "shared": 0.55,
-    "named": 0.12,
+    "strength": 0.47,
+    "place": -0.15,
+    "shared": 0.58,
+    "named": 0.13,
     "named_by_cue": 0.15,
-    "time": 1.52,
-    "exchanged": 0.22,
-    "number": 0.49,
-    "concludes": 0.49,
-    "share": 2.89,
+    "time": 1.38,
+    "concludes": 0.45,
+    "share": 2.35,
+    "length": -1.36,
 }
+# The same with what the judge of links says, of people from whom it did not learn: of the score by
+# the evidence, and of the judge's log odds that the note supersedes or contradicts the older one.
+_INTERCEPT_JUDGED, _EVIDENCE, _JUDGE = 0.42, 0.46, 0.69
+# The judge's log odds are never surer than this.
+_MOST_LOG_ODDS = 6.0
 
 
 class Sign(NamedTuple):
@@ -79,14 +83,12 @@ class SignedSentence(NamedTuple):
 
     Attributes:
         stems, values: words, and numbers and weekdays, where a sign lets expect what changes.
-        former: of the values those right beside a sign.
     """
 
     own: OwnSentence
     signs: Sequence[Sign]
     stems: frozenset[str]
     values: frozenset[str]
-    former: frozenset[str]
 
 
 class Revision(NamedTuple):
@@ -95,23 +97,36 @@ class Revision(NamedTuple):
     Attributes:
         older: position of that note among the candidates.
         features: by name, as `revision_probability` takes them.
-        sentences: those that name something of it beside a sign, the most telling first.
+        sentences: those with signs of change, the one that says most of it first.
     """
 
     older: int
-    features: dict[str, float | None]
+    features: dict[str, float]
     sentences: list[SignedSentence]
 
 
-def revision_probability(features: Mapping[str, float | None]) -> float:
+def revision_probability(
+    features: Mapping[str, float], judged: Mapping[str, float] | None = None
+) -> float:
     """How likely it is, 0..1, that a note revises an older one.
 
     Args:
-        features: by name, as `_WEIGHTS` has them; None for what is not known.
+        features: by name, as `_WEIGHTS` has them.
+        judged: the judge's probabilities of `none` and of each relation, if it was asked.
     """
-    known = {name: value for name, value in features.items() if value is not None}
-    score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in known.items())
+    score = _INTERCEPT + sum(weight * features[name] for name, weight in _WEIGHTS.items())
+    if judged is not None:
+        odds = judged_log_odds(judged)
+        score = _INTERCEPT_JUDGED + _EVIDENCE * score + _JUDGE * odds
     return 1 / (1 + math.exp(-score))
+
+
+def judged_log_odds(judged: Mapping[str, float]) -> float:
+    """Natural logarithm of the odds, by the judge's probabilities, that the newer of two notes
+    supersedes or contradicts the older one."""
+    revised = sum(judged[relation] for relation in SUPERSEDING)
+    odds = math.log(max(revised, 1e-9)) - math.log(max(1 - revised, 1e-9))
+    return max(-_MOST_LOG_ODDS, min(odds, _MOST_LOG_ODDS))
 
 
 def signed_sentences(own: Iterable[OwnSentence]) -> list[SignedSentence]:
@@ -122,11 +137,8 @@ def signed_sentences(own: Iterable[OwnSentence]) -> list[SignedSentence]:
         folded = sentence.folded
         signs = list(islice(_signs(folded), _MOST_SIGNS))
         if signs and not folded.rstrip(" \"”'’)」").endswith(ends):
-            beside = [_beside(folded, sign) for sign in signs]
-            near = [text for text, sign in zip(beside, signs, strict=True) if sign.part != "alone"]
-            stems, values = _stems("\n".join(beside)), values_in("\n".join(beside))
-            former = values_in("\n".join(near))
-            found.append(SignedSentence(sentence, signs, stems, values, former))
+            beside = "\n".join(_beside(folded, sign) for sign in signs)
+            found.append(SignedSentence(sentence, signs, _stems(beside), values_in(beside)))
     return found
 
 
@@ -186,6 +198,7 @@ def possible_revisions(
     *,
     document_frequency: Callable[[str], int],
     total: int,
+    judged: Collection[int] = (),
 ) -> Iterator[Revision]:
     """The candidates of which a signed sentence names something.
 
@@ -193,20 +206,22 @@ def possible_revisions(
         own: all sentences of the note.
         strengths: of a link to each candidate, 0..1.
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
+        judged: candidates for which a signed sentence about anything is enough.
     """
     if not signed:
         return
     written = moment_in(note.created)
     today = None if written is None else written.date()
     terms = note_terms(note.title, note.body, note.keywords)
-    numbers = values_in(fold(f"{note.title}\n{note.body}"))
     concludes = any(any_phrase("changed.concluding").match(each.folded) for each in own)
     times = [days_named(each.own.folded, today) if today else [] for each in signed]
+    whole = [_stems(each.own.folded) for each in signed]
     rarities: dict[str, float] = {}
-    odds = [math.log(max(each, 1e-4) / (1 - min(each, 0.9999))) for each in strengths]
-    for at, older in enumerate(candidates):
-        if strengths[at] < _LEAST_STRENGTH:
-            continue
+    order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
+    for place, at in enumerate(order):
+        older, strength = candidates[at], min(strengths[at], 0.9999)
+        if strength < _LEAST_STRENGTH:
+            return
         theirs = note_terms(older.title, older.text, older.keywords)
         for key in (terms.keys() & theirs.keys()) - rarities.keys():
             rarities[key] = rarity(max(2, document_frequency(terms[key].word)), total)
@@ -214,35 +229,39 @@ def possible_revisions(
         their_values = _values_of(older.title, older.text)
         made = moment_in(older.created)
         then = None if made is None else made.date()
-        weighed = [
-            (named, is_then, each)
-            for each, spans in zip(signed, times, strict=True)
-            for named, is_then in ((_named(each, rare, their_values), _tells_time(spans, then)),)
-            if named or is_then
+        named = [_named(each, rare, their_values) for each in signed]
+        is_then = [_tells_time(spans, then) for spans in times]
+        cues = [
+            one
+            for one, each in zip(named, signed, strict=True)
+            if any(sign.table in _CUES for sign in each.signs)
         ]
-        if not weighed:
-            continue
-        weighed.sort(key=lambda each: -each[0] - _WORTH_OF_A_TIME * each[1])
-        cues = [named for named, _, each in weighed if any(s.table in _CUES for s in each.signs)]
-        days = None if then is None or today is None else max(0, (today - then).days)
-        others = [one for place, one in enumerate(odds) if place != at]
-        features: dict[str, float | None] = {
-            "strength": odds[at],
-            # Before the next best candidate.
-            "lead": odds[at] - max(others, default=odds[at]),
-            "mutual": 0.0 if older.reverse_rank is None else 1 / (1 + older.reverse_rank),
-            "days": None if days is None else math.log1p(days),
+        worth = [
+            (one + _WORTH_OF_A_TIME * time, _rarest(rare, stems))
+            for one, time, stems in zip(named, is_then, whole, strict=True)
+        ]
+        features = {
+            "strength": math.log(strength / (1 - strength)),
+            "place": float(place),
             # How rare is what both notes name, at most and beside a sign.
-            "shared": sum(sorted(rare.values(), reverse=True)[:2]),
-            "named": weighed[0][0],
+            "shared": max(_rarest(rare, rare.keys()), *named),
+            "named": max(named),
             "named_by_cue": max(cues, default=0.0),
-            "time": max(is_then for _, is_then, _ in weighed),
-            "exchanged": max(_exchanged(each, rare, their_values) for _, _, each in weighed),
-            "number": float(any(map(_TELLING.fullmatch, numbers & their_values))),
+            "time": max(is_then),
             "concludes": float(concludes),
-            "share": min(len(weighed) / len(own), _MOST_SHARE),
+            "share": min(sum(one > 0 for one, _ in worth) / len(own), _MOST_SHARE),
+            # A long note shares words with many.
+            "length": math.log1p(max(len(theirs), _SHORTEST)),
         }
-        yield Revision(at, features, [each for _, _, each in weighed])
+        best = sorted(range(len(signed)), key=lambda each: worth[each], reverse=True)
+        telling = [signed[each] for each in best if worth[each][0] > 0]
+        if telling or at in judged:
+            yield Revision(at, features, telling or [signed[best[0]]])
+
+
+def _rarest(rare: Mapping[str, float], stems: Collection[str]) -> float:
+    """How rare the two rarest of some shared things are."""
+    return sum(sorted((rare[key] for key in rare.keys() & stems), reverse=True)[:2])
 
 
 def _named(sentence: SignedSentence, rare: Mapping[str, float], values: frozenset[str]) -> float:
@@ -250,15 +269,6 @@ def _named(sentence: SignedSentence, rare: Mapping[str, float], values: frozense
     found = sorted((rare[key] for key in rare.keys() & sentence.stems), reverse=True)
     found += [_RARITY_OF_A_VALUE] * bool(sentence.values & values)
     return sum(found[:2])
-
-
-def _exchanged(sentence: SignedSentence, rare: Mapping[str, float], old: frozenset[str]) -> float:
-    """1 if a sentence about the same thing names the older note's value beside a sign, and another
-    value of that kind: "14 days, not 30"."""
-    former = sentence.former & old
-    new = values_in(sentence.own.folded) - old
-    kinds = ({one[0].isdigit() for one in values} for values in (former, new))
-    return float(bool(rare) and not set.isdisjoint(*kinds))
 
 
 def _tells_time(named: Iterable[DaysNamed], then: date | None) -> float:

@@ -81,6 +81,41 @@ REVISED = [
         "Die Chorprobe ist jetzt am Donnerstag, nicht mehr am Dienstag.",
         "jetzt am Donnerstag, nicht mehr am Dienstag",
     ),
+    (
+        "Stellplatz",
+        "Der Stellplatz am Hafen kostet 60 Euro im Monat.",
+        "Hafenpost",
+        "Der Stellplatz am Hafen steigt auf 75 Euro.",
+        "steigt auf 75 Euro",
+    ),
+    (
+        "Piano lessons",
+        "A piano lesson of 45 minutes costs 38.",
+        "Prices",
+        "From the new term on I charge 42 for a piano lesson.",
+        "From the new term on I charge 42",
+    ),
+    (
+        "Clase",
+        "La clase de cerámica cuesta 60 euros al mes.",
+        "Carta",
+        "Desde enero la clase de cerámica cuesta 72 euros.",
+        "cuesta 72 euros",
+    ),
+    (
+        "房租",
+        "书店房租每月六千元，一号交。",
+        "房东来信",
+        "房东说书店房租从七月起涨到6800元。",
+        "涨到6800元",
+    ),
+    (
+        "教室",
+        "陶芸教室は毎週火曜日の午後です。",
+        "変更",
+        "陶芸教室は火曜日ではなく木曜日に変更になった。",
+        "木曜日に変更",
+    ),
 ]
 
 

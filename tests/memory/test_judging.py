@@ -57,6 +57,25 @@ def test_what_it_does_not_call_related_is_not_linked(ports: VaultPorts) -> None:
     assert titles(processed(ports, FakeJudge(), minimum_strength=0.3)) == []
 
 
+@pytest.mark.parametrize(
+    ("new", "said", "proposed"),
+    [
+        ("The fridge of the bakery is set to 5 now.", {"supersedes": 0.9}, True),
+        ("The fridge of the bakery is set to 5 now.", {"related": 0.9}, False),
+        # Without a sign of change in its words nothing is proposed, whatever the judge says.
+        ("The fridge of the bakery is set to 5.", {"supersedes": 0.9}, False),
+    ],
+)
+def test_a_revision_that_no_sentence_names_is_proposed_if_the_judge_sees_it(
+    ports: VaultPorts, new: str, said: dict[str, float], proposed: bool
+) -> None:
+    text = f"---\ncreated: 2029-01-02\n---\nLamination of croissant dough, butter.\n\n{new}\n"
+    write_note(ports.vault.root, "Morning batch.md", text)
+    synchronise(ports)
+    outcome = processed(ports, FakeJudge({"Lamination of dough": said}))
+    assert bool(outcome.proposed) == proposed
+
+
 def test_it_is_asked_once_about_the_likeliest_notes(ports: VaultPorts) -> None:
     judge = FakeJudge(RELATED)
     processed(ports, judge, judging=JudgeLimits(candidates=2))
