@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -215,13 +215,38 @@ def _public(source: QuotedNote) -> QuotedNote:
     return replace(source, superseded_by=superseded, contradicted_by=contradicted)
 
 
-def _newer(sources: Iterable[QuotedNote]) -> dict[str, list[str]]:
-    """Labels of the sources that are newer than each of them, and say so."""
+def _newer(
+    sources: Sequence[QuotedNote], proposed: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, list[str]]:
+    """Labels of the sources that are newer than each of them, and say so.
+
+    Args:
+        proposed: by path, those that likely do, as `_proposed` tells.
+    """
     labels = {source.path: source.label for source in sources}
+    likely = proposed or {}
     return {
-        source.label: [labels[note.path] for note in source.newer if note.path in labels]
+        source.label: [
+            labels[path]
+            for path in dict.fromkeys(
+                (*(note.path for note in source.newer), *likely.get(source.path, ()))
+            )
+            if path in labels
+        ]
         for source in sources
     }
+
+
+def _proposed(ports: VaultPorts, sources: Sequence[QuotedNote]) -> dict[str, list[str]]:
+    """By path, the sources of which a proposal waits that says that they revise it."""
+    paths = {each.path: each.path for each in sources}
+    paths |= {each.id: each.path for each in sources if each.id}
+    found: dict[str, list[str]] = {}
+    for each in ports.changes.waiting() if len(sources) > 1 else ():
+        older, newer = paths.get(each.note or each.path), paths.get(each.trigger)
+        if each.relation and older and newer and older != newer:
+            found.setdefault(older, []).append(newer)
+    return found
 
 
 def _answer_of_model(
@@ -259,25 +284,36 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
         cosines = [float(cosine) for cosine in vectors]
     scores = {hit.note.path: hit.rank_score for hit in found.hits}
     worth = {source.label: scores[source.path] for source in found.notes}
-    best = nearest(likely, cosines, worth, _newer(found.notes))
+    proposed = _proposed(ports, found.notes)
+    best = nearest(likely, cosines, worth, _newer(found.notes, proposed))
     near = _nearness(ports.index, found, weights, likely, cosines or ())
     if not best or not near.is_near:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
     by_label = {source.label: source for source in found.notes}
-    citations = _told_apart(
+    quoted_notes = (
         _citation(ports, by_label[each.label], quotation(each, sentences)) for each in best
     )
+    citations = _told_apart(quoted_notes, proposed)
     quoted = " ".join(f"{each.quoted} [{at}{_mark(each)}]" for at, each in enumerate(citations, 1))
     text = f"{NEAREST} {quoted}"
     return Answer(question, text, held=True, how="extract", citations=citations, near=near)
 
 
-def _told_apart(citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """The citations, each with whether one that revises it is cited too."""
+def _told_apart(
+    citations: Iterable[Citation], proposed: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Citation, ...]:
+    """The citations, each with whether one that revises it, or likely does, is cited too."""
     cited = list(citations)
     paths = {each.path for each in cited}
+    likely = proposed or {}
     return tuple(
-        replace(each, is_former=any(note.path in paths for note in each.newer)) for each in cited
+        replace(
+            each,
+            is_former=not paths.isdisjoint(
+                (*(note.path for note in each.newer), *likely.get(each.path, ()))
+            ),
+        )
+        for each in cited
     )
 
 

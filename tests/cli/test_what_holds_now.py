@@ -113,6 +113,20 @@ def test_an_answer_quotes_what_holds_now_first(read_only: Program, road: str) ->
         assert f"before: “{PAIRS[road][0][2][:20]}" in read_only("ask", question).out
 
 
+def test_an_answer_quotes_first_what_is_proposed_to_hold_now(amem: Program) -> None:
+    (old, day, text), (new, later, news), question = PAIRS["accepted proposal"]
+    assert amem("init", ".").code == 0
+    added(amem, old, day, text)
+    added(amem, new, later, news)
+    answer = amem("ask", question, "--json").json
+    assert [each["title"] for each in answer["sources"]] == [new, old]
+    assert f"before: “{text[:20]}" in answer["answer"]
+    # Nobody has said so yet.
+    assert not any(each["superseded_by"] + each["contradicted_by"] for each in answer["sources"])
+    assert amem("review", "--reject-all").code == 0
+    assert "before:" not in amem("ask", question).out
+
+
 @pytest.mark.parametrize("road", PAIRS)
 def test_as_of_a_day_before_the_older_note_stands_alone(read_only: Program, road: str) -> None:
     (old, day, _), (new, _, _), question = PAIRS[road]
