@@ -16,6 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.unspaced_phrases import ScoredPhrase, unspaced_pieces
+from amem_cli.data import word_set
 from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import language as language_file
 from amem_cli.language.lexicon import without_unseen, word_list
@@ -246,12 +247,21 @@ def _runs(line: str, tokens: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
                 break
             if last > first:
                 gap = line[tokens[last - 1].end : token.start]
+                if _is_shortened(line, tokens[last - 1]):
+                    gap = gap[1:]
                 if _GAP_WITHIN_PHRASE.fullmatch(gap) is None:
                     break
+            if _is_shortened(line, token):
+                continue
             members = tokens[first : last + 1]
             cuts_a_name = _is_one_name(line, tokens, first - 1) or _is_one_name(line, tokens, last)
             if _is_phrase(members) and not cuts_a_name:
                 yield members
+
+
+def _is_shortened(line: str, token: _Token) -> bool:
+    """Whether the token is an abbreviation with its point, as in `St. Anna`."""
+    return line[token.end : token.end + 1] == "." and token.word in word_set("abbreviations.txt")
 
 
 def _is_phrase(members: Sequence[_Token]) -> bool:

@@ -29,6 +29,7 @@ from amem_cli.language.lexicon import languages, word_list
 from amem_cli.language.words import (
     UNSPACED_RUN,
     fold,
+    is_stopword,
     is_unspaced,
     subject_stems,
 )
@@ -76,7 +77,11 @@ def statement_reason(note: Note, title: str, said: Statement) -> str:
     purpose = "revises" if said.pointer == "subject" else said.relation
     phrase = phrases["settles" if said.relation == "related" else purpose]
     sentence = phrase.format(_quotable(title))
-    return f"{sentence[:-1]} (“{_quotable(said.words)}”){sentence[-1]}" if said.words else sentence
+    words = _quotable(said.words)
+    # A "not" alone says nothing.
+    if not words or is_stopword(fold(words)):
+        return sentence
+    return f"{sentence[:-1]} ({phrases['quoted'].format(words)}){sentence[-1]}"
 
 
 def _quotable(title: str) -> str:

@@ -16,7 +16,8 @@ from amem_cli.analyzer.analyzer import (
     TagUse,
     suggest_tags,
 )
-from amem_cli.analyzer.link_choice import changed_contexts, score_links
+from amem_cli.analyzer.cues import Statement
+from amem_cli.analyzer.link_choice import changed_contexts, score_links, statement_reason
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.link_decisions import Evolution
 from amem_cli.markdown.links import is_valid_tag
@@ -268,6 +269,23 @@ def test_a_superseded_note_says_so_in_its_context() -> None:
     assert changed(body, again) == []
     [first] = changed(body, dataclasses.replace(older, context=""))
     assert first.context == "Since 2026-03-02 replaced by “Root cause of the Monday delays”."
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "quoted"),
+    [
+        ("de", "löst ab", "Bestätigt „Oksana“ („löst ab“)."),
+        ("en", "no longer", "Says that it confirms “Oksana” (“no longer”)."),
+        ("de", "nicht", "Bestätigt „Oksana“."),
+    ],
+)
+def test_the_words_that_tell_are_quoted_as_the_language_does(
+    language: str, words: str, quoted: str
+) -> None:
+    body = {"de": "Das ist die Probe, die es für alle gibt.", "en": "This is the one for us all."}
+    said = Statement(0, "confirmed", "title", words, "", "", "", acts=True, sure=True)
+    note = dataclasses.replace(NOTE, body=body[language])
+    assert statement_reason(note, "Oksana", said) == quoted
 
 
 def test_the_context_says_what_holds_now_once_and_within_its_length() -> None:

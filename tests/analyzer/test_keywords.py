@@ -43,6 +43,13 @@ def test_names_identifiers_and_joined_words_keep_their_spelling() -> None:
     assert any("hot-standby" in phrase for phrase in phrases)
 
 
+def test_a_name_is_not_cut_at_an_abbreviation() -> None:
+    text = "Die Probe ist jetzt im Gemeindesaal St. Anna, nicht mehr in der Turnhalle."
+    phrases = candidate_phrases(text, 12)
+    assert "St. Anna" in phrases
+    assert not any(phrase.endswith("St") for phrase in phrases)
+
+
 def test_german_compounds_stay_whole() -> None:
     assert "Kleinunternehmerregelung" in extract_keywords(GERMAN, encode)
 

@@ -35,9 +35,9 @@ TEXTS = {
         "particle_characters", "after_verbs",
     },
     "links": {
-        "both_speak", "mentions", "tagged", "close", "supersedes", "contradicts", "supports",
-        "settles", "revises", "comma", "conjunction", "superseded_since", "now_supersedes",
-        "now_contradicts", "now_supports", "now_related",
+        "both_speak", "quoted", "mentions", "tagged", "close", "supersedes", "contradicts",
+        "supports", "settles", "revises", "comma", "conjunction", "superseded_since",
+        "now_supersedes", "now_contradicts", "now_supports", "now_related",
     },
 }  # fmt: skip
 ROWS = {"months": 12, "weekdays": 7}
