@@ -72,7 +72,7 @@ _QUOTATION_MARKS = '"“”„«»「」'
 _NEAREST_OF_A_TIME = 3
 _OF_SUBJECTS: frozenset[Kind] = frozenset({"replaced", "refuted"})
 # Of those proposed, two in three are right (docs/memory.md).
-LEAST_PROBABILITY = 0.5
+LEAST_PROBABILITY, _LEAST_IF_JUDGED = 0.5, 0.45
 _MOST_PROPOSED = 2
 _LONGEST_QUOTED = 160
 
@@ -458,7 +458,11 @@ def _proposed(
     weighed = [
         (revision_probability(each.features, judged.get(each.older)), each) for each in possible
     ]
-    likely = [pair for pair in weighed if pair[0] >= LEAST_PROBABILITY]
+    likely = [
+        (chance, each)
+        for chance, each in weighed
+        if chance >= (_LEAST_IF_JUDGED if each.older in judged else LEAST_PROBABILITY)
+    ]
     likely.sort(key=lambda pair: -pair[0])
     for _, revision in likely[:_MOST_PROPOSED]:
         in_text = [each for each in revision.sentences if each.own.text != title]

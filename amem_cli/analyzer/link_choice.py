@@ -156,20 +156,20 @@ _WEIGHTS = {
 }
 # The same with what the judge says, over the pairs that it is asked about, of people from whom it
 # did not learn.
-_INTERCEPT_JUDGED = -1.11
+_INTERCEPT_JUDGED = -1.37
 _WEIGHTS_JUDGED = {
-    "first_term": 0.27,
-    "second_term": 0.13,
-    "terms": 0.27,
-    "title": 0.03,
-    "mutual": 0.88,
-    "cosine": 0.24,
-    "similarity": -2.42,
-    "support": 0.08,
-    "recency": 0.77,
-    "tags": 0.16,
-    "no_common_tag": 0.00,
-    "judge": 0.78,
+    "first_term": 0.31,
+    "second_term": 0.10,
+    "terms": 0.37,
+    "title": 0.04,
+    "mutual": 1.02,
+    "cosine": 0.19,
+    "similarity": -2.26,
+    "support": 0.09,
+    "recency": 0.75,
+    "tags": 0.15,
+    "no_common_tag": -0.07,
+    "judge": 0.75,
 }
 # Evidence from which on the judge is asked: of weaker pairs it would make a link of hardly any, in
 # twice the time.

@@ -58,7 +58,7 @@ _WEIGHTS: Mapping[str, float] = {
 }
 # The same with what the judge of links says, of people from whom it did not learn: of the score by
 # the evidence, and of the judge's log odds that the note supersedes or contradicts the older one.
-_INTERCEPT_JUDGED, _EVIDENCE, _JUDGE = 0.42, 0.46, 0.69
+_INTERCEPT_JUDGED, _EVIDENCE, _JUDGE = 0.46, 0.47, 0.69
 # The judge's log odds are never surer than this.
 _MOST_LOG_ODDS = 6.0
 
