@@ -295,6 +295,9 @@ def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[st
     }
 
 
+_MARKS = {"supersedes": "superseded", "contradicts": "contradicted"}
+
+
 def show_waiting(console: Console, waiting: ReviewItem) -> None:
     """A proposal with its reason and a diff."""
     proposal = waiting.proposal
@@ -313,6 +316,8 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
         lines = link_change_lines(waiting.link_before, waiting.link_after)
     for text, style in lines:
         console.print(f"  {waiting.change.field:<9}", (text, style))
+    if mark := _MARKS.get(proposal.relation):
+        console.print((f"  accepting it also marks the whole note as {mark} by that one", "dim"))
 
 
 def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:

@@ -129,6 +129,8 @@ def test_a_revision_in_natural_words_is_proposed_and_quotes_what_holds_now(
     [waiting] = amem("review", "--json").json["waiting"]
     assert waiting["path"] == f"notes/{title}.md"
     assert quoted in waiting["after"]
+    shown = amem("review", "--list").out
+    assert "accepting it also marks the whole note as superseded by that one" in shown
     assert amem("review", "--accept-all").code == 0
     shown = amem("show", title, "--json").json
     assert [each["title"] for each in shown["superseded_by"] + shown["contradicted_by"]] == [later]
