@@ -217,7 +217,7 @@ def test_a_program_that_ends_without_closing_leaves_no_child(tmp_path: Path, end
         memory = AgenticMemorySystem(
             vault=sys.argv[1], llm_backend="llama.cpp", llm_model=sys.argv[2]
         )
-        memory.add_note("Herons stand still in shallow water.")
+        memory.add_note("Herons stand still in shallow water. They fish at dawn.")
         print(*(child.pid for child in psutil.Process().children(recursive=True)), flush=True)
         {ending}
     """

@@ -199,32 +199,57 @@ def _lines(event: Event, titles: Mapping[str, str]) -> list[str]:
 
 def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
     """A summary of the changes; a title is cut before a number is."""
-    own = [event for event in events if not follows_a_note(event)]
+
+    def about(event: Event, before: str, after: str) -> str:
+        length = SUBJECT_CHARACTERS - len(f"amem: {before}“”{after}")
+        room = max(length, SHORTEST_TITLE)
+        return before + _quoted(event.note or event.path, titles, room) + after
+
+    runs = [event for event in events if event.kind == "process"]
+    removed = [event for event in events if event.kind in REMOVING]
+    undone = [event for event in events if event.kind == "undo"]
     agents = [event for event in events if _agent(event)]
-    by = _agent(agents[0]) if agents else ""
+    one = len(runs) == 1 and not (removed or undone)
+    summary = _summary(events, one=one)
+    if one:
+        return about(runs[0], "", f" {summary}")
+    if runs:
+        return f"{_count(len(runs), 'note')} processed, {summary}"
+    if agents and not undone:
+        by = _agent(agents[0])
+        notes = len({event.path for event in agents})
+        verb = {"add": "added", "remove": "removed"}.get(agents[0].kind, "changed")
+        changed = f"{_count(notes, 'note')} changed by {by}"
+        return changed if notes > 1 else about(agents[0], "", f" {verb} by {by}")
+    if len(removed) == 1:
+        return about(removed[0], "", f" removed, {summary}")
+    if undone:
+        changes = f"{_count(len(undone), 'change')} undone in "
+        notes = len({event.path for event in undone})
+        return f"{changes}{notes} notes" if notes > 1 else about(undone[0], changes, "")
+    return summary
 
-    def of_kind(*kinds: str) -> list[Event]:
-        return [event for event in own if event.kind in kinds]
 
-    runs, undone, removed = of_kind("process"), of_kind("undo"), of_kind(*REMOVING)
-    main = [*runs, *undone, *removed, *agents]
-    paths = {event.path for event in main}
-    counts = (
-        (len(runs) if len(paths) > 1 else 0, "note", "processed"),
-        (len({event.path for event in agents}), "note", f"changed by {by}"),
-        (len(undone), "change", "undone"),
-        (len({event.path for event in removed}), "note", "removed"),
-        (sum(len(event.links) for event in own), "link", "made"),
-        (sum(not event.links for event in of_kind("link")), "note", "unlinked"),
-        (len({event.path for event in of_kind("evolve")}), "note", "evolved"),
-        (len(of_kind("reject")), "proposal", "rejected"),
-        (len(events) - len(own), "note", "changed by a rename"),
+def _summary(events: Sequence[Event], *, one: bool) -> str:
+    followed = sum(map(follows_a_note, events))
+    events = [event for event in events if not follows_a_note(event)]
+    links = sum(len(event.links) for event in events)
+    described = any(event.kind == "construct" for event in events)
+    first = ("described" if described else "processed") if one else ""
+    if links:
+        first = f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
+    unlinked = sum(event.kind == "link" and not event.links for event in events)
+    evolved = len({event.path for event in events if event.kind == "evolve"})
+    rejected = sum(event.kind == "reject" for event in events)
+    parts = (
+        first,
+        unlinked and f"{_count(unlinked, 'note')} unlinked",
+        evolved and f"{_count(evolved, 'note')} evolved",
+        rejected and f"{_count(rejected, 'proposal')} rejected",
+        followed and f"links of {_count(followed, 'note')} follow a rename",
     )
-    parts = [
-        f"{number} {word}{'s' * (number != 1)} {what}" for number, word, what in counts if number
-    ]
-    summary = ", ".join(parts) or "processed"
-    if len(paths) != 1:
-        return summary
-    room = max(SUBJECT_CHARACTERS - len(f"amem: “”: {summary}"), SHORTEST_TITLE)
-    return f"{_quoted(main[0].note or main[0].path, titles, room)}: {summary}"
+    return ", ".join(str(part) for part in parts if part) or "nothing to change"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"

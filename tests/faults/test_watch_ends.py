@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="need
 
 # It is to take five seconds; a loaded machine may need more. Without care it is a minute or more.
 LONGEST_END = 20.0
-TEXT = "Walrus {} dives for clams.\n"
+TEXT = "Walrus {} dives for clams. It rests on the ice.\n"
 # An encoder that takes a minute for a text, in the thread that follows the folder, once it may.
 SLOW_ENCODER = """
 import os, time

@@ -66,7 +66,7 @@ def test_one_note() -> None:
     added = event(0, "add", by="person")
     assert commit_message([added, *a_run()]) == "\n".join(
         [
-            "amem: “Dough temperature”: 2 links made, 1 note evolved",
+            "amem: “Dough temperature” linked to 2 notes, 1 note evolved",
             "",
             "- “Dough temperature” added",
             "- “Dough temperature”: keywords, context written",
@@ -87,8 +87,8 @@ def test_many_notes() -> None:
 
 
 def test_a_note_without_links() -> None:
-    assert commit_message(a_run()[:2]).startswith("amem: “Dough temperature”: processed\n")
-    assert commit_message(a_run()[:1]) == "amem: “Dough temperature”: processed\n\nAmem-Event: 0001"
+    assert commit_message(a_run()[:2]).startswith("amem: “Dough temperature” described\n")
+    assert commit_message(a_run()[:1]) == "amem: “Dough temperature” processed\n\nAmem-Event: 0001"
 
 
 def test_a_removed_note_takes_the_links_to_it_along() -> None:
@@ -96,7 +96,7 @@ def test_a_removed_note_takes_the_links_to_it_along() -> None:
     unlinked = event(2, "link", YEAST, cause="0001", trigger=f"id of {DOUGH}", reason="it is gone")
     assert commit_message([removed, unlinked]) == "\n".join(
         [
-            "amem: “Dough temperature”: 1 note removed, 1 note unlinked",
+            "amem: “Dough temperature” removed, 1 note unlinked",
             "",
             "- “Dough temperature” moved to the trash",
             "- “Yeast”: links changed because of “Dough temperature”: it is gone",
@@ -112,7 +112,7 @@ def test_what_is_taken_back_names_each_event() -> None:
         event(2, "undo", YEAST, by="person", cause="bbbb", reason="took back bbbb"),
     ]
     assert commit_message(undone).splitlines() == [
-        "amem: 2 changes undone",
+        "amem: 2 changes undone in 2 notes",
         "",
         "- “Dough temperature”: took back aaaa",
         "- “Yeast”: took back bbbb",
@@ -120,7 +120,7 @@ def test_what_is_taken_back_names_each_event() -> None:
         "Amem-Event: 0001",
         "Amem-Event: 0002",
     ]
-    assert commit_message(undone[:1]).startswith("amem: “Dough temperature”: 1 change undone")
+    assert commit_message(undone[:1]).startswith("amem: 1 change undone in “Dough temper")
 
 
 def test_verdicts_on_proposals() -> None:
@@ -140,7 +140,7 @@ def test_a_long_title_gives_way_in_the_subject() -> None:
     path = f"notes/{'very ' * 40}long.md"
     subject = commit_message(a_run(1, path)).splitlines()[0]
     assert len(subject) <= 72
-    assert subject.endswith("…”: 2 links made, 1 note evolved")
+    assert subject.endswith("…” linked to 2 notes, 1 note evolved")
 
 
 def test_a_note_cannot_write_the_message() -> None:

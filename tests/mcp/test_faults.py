@@ -320,15 +320,11 @@ def test_what_an_agent_changed_is_committed_as_the_settings_say(
         assert not me.ok("add", content="Clams live in mud.", title="Clams")["pending"]
         assert "Clams" in repository.git("log", "--format=%B")
         message = repository.git("log", "-1", "--format=%B")
-        assert "“Clams”: keywords written" in message and "“Clams” added by mcp 0.1.0" in message
+        assert "“Clams” described" in message and "“Clams” added by mcp 0.1.0" in message
         me.ok("update", note="Clams", append="And sand.", wait=False)
-        assert "amem: “Clams”: 1 note changed by mcp 0.1.0" in repository.git(
-            "log", "-1", "--format=%s"
-        )
+        assert "amem: “Clams” changed by mcp 0.1.0" in repository.git("log", "-1", "--format=%s")
         me.ok("add", content="Sand is warm.", title="Sand", wait=False)
-        assert "amem: “Sand”: 1 note changed by mcp 0.1.0" in repository.git(
-            "log", "-1", "--format=%s"
-        )
+        assert "amem: “Sand” added by mcp 0.1.0" in repository.git("log", "-1", "--format=%s")
         assert "notes" not in repository.git("status", "--short")
         assert repository.git("rev-list", "--count", "HEAD").strip() == "3"
         # What the settings say now is taken up without a new start.
