@@ -102,7 +102,7 @@ def test_models_are_listed_with_the_reason_why_none_runs(machine: Machine) -> No
 def test_a_vault_that_uses_one_saves_its_notes_and_the_check_says_why(machine: Machine) -> None:
     file = write_tiny_gguf(machine.folder / "tiny.gguf")
     chosen = {"AMEM_LLM_BACKEND": "llama.cpp", "AMEM_LLM_MODEL": str(file)}
-    added = machine("add", "--title", "Walruses", "Walruses haul out on ice.", **chosen)
+    added = machine("add", "--title", "Walruses", "Walruses haul out on ice. They dive.", **chosen)
     assert added.returncode == 0, added.stderr
     assert machine.fault in added.stdout
     found = machine("search", "walruses ice", "--mode", "keyword", "--json", **chosen)

@@ -75,7 +75,7 @@ def test_a_language_model_that_runs_here_names_the_extra(bare: Bare, tmp_path: P
     assert (named.returncode, named.stderr.splitlines()) == (3, lines)
     # A vault that was made where the extra is installed.
     chosen = {"AMEM_LLM_BACKEND": "llama.cpp", "AMEM_LLM_MODEL": str(file)}
-    added = bare("add", "Walruses haul out on ice.", **chosen)
+    added = bare("add", "Walruses haul out on ice. They dive.", **chosen)
     assert added.returncode == 0
     assert lines[0].removeprefix("error: ") in added.stdout
     checked = bare("doctor", **chosen)
