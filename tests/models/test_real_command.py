@@ -67,5 +67,5 @@ def test_a_note_is_safe_whatever_it_answers(
     assert (amem.folder / "v" / added.json["path"]).is_file()
     tested = amem("model", "test", "--seconds", "600", "--json")
     assert tested.json["model"] == "llm -m SmolLM2 --no-log --no-stream (command)"
-    # Its window of 512 tokens may be too small for the examples: then it is said why it is not judged.
+    # Its window may be too small for the examples: then it is said why there is no verdict.
     assert tested.json["verdict"] in ("unfit", "usable") or tested.json["reason"]
