@@ -43,7 +43,7 @@ STEPS = (
     ("What a link leads to", "\x19\x1b:lua vim.lsp.buf.hover()\r", "weekly routine", ""),
     ("What amem can do here", f"\x1b:w\rgg{ACTIONS}", "Organise", ""),
     ("The note once amem has organised it", "1\r", "To do", ":checktime\r"),
-    ("What amem suggests, with its reasons", ACTIONS, "Link to", ""),
+    ("What amem suggests, with its reasons", ACTIONS, "Link to", f"\x1b{ACTIONS}"),
 )
 _COLOURS = {"black": 30, "red": 31, "green": 32, "brown": 33, "blue": 34, "magenta": 35, "cyan": 36}
 
