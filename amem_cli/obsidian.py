@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.editing.review import review_items
 from amem_cli.errors import SettingsError, WriteConflict
@@ -33,6 +33,8 @@ FOLDER = ".obsidian"
 
 # How the files begin that amem may replace and remove.
 _MARK = "Written by `amem obsidian`, which replaces it; `amem obsidian --remove` removes it."
+# How the query of a group of the graph begins that an earlier amem wrote.
+_FORMER_GROUP = "path:/^(?:amem){0}(?:"
 # Notes that were linked lately are at most so many, among so many of the newest events.
 _LATELY = 50
 _EVENTS = 5_000
@@ -180,7 +182,11 @@ def show_in_obsidian(root: Path, ports: VaultPorts | None) -> Written:
         changes[path] = old, new.encode("utf-8", "replace")
     path = f"{FOLDER}/appearance.json"
     old = _read(root, path)
-    changes[path] = old, _with_snippets(path, old, snippets)
+    changes[path] = old, _with_list(path, old, "enabledCssSnippets", _is_snippet, snippets)
+    path = f"{FOLDER}/graph.json"
+    old = _read(root, path)
+    if _FORMER_GROUP.encode() in old:
+        changes[path] = old, _with_list(path, old, "colorGroups", _is_former_group)
     changes = {path: (old, new) for path, (old, new) in changes.items() if old != new}
     for path, (former, wanted) in changes.items():
         try:
@@ -209,9 +215,23 @@ def _read(root: Path, path: str) -> bytes:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _with_snippets(path: str, raw: bytes, snippets: list[str]) -> bytes:
-    """Obsidian's settings of appearance with these snippets of amem's enabled, and no others."""
-    key = "enabledCssSnippets"
+def _is_snippet(entry: object) -> bool:
+    return entry == SNIPPET
+
+
+def _is_former_group(entry: object) -> bool:
+    query = entry.get("query") if isinstance(entry, dict) else None
+    return isinstance(query, str) and query.startswith(_FORMER_GROUP)
+
+
+def _with_list(
+    path: str,
+    raw: bytes,
+    key: str,
+    is_own: Callable[[object], bool],
+    own: Sequence[Any] = (),
+) -> bytes:
+    """A JSON file of Obsidian with these entries of amem's in the list of a key, and no others."""
     try:
         document = json.loads(raw) if raw.strip() else {}
     except ValueError:
@@ -220,7 +240,7 @@ def _with_snippets(path: str, raw: bytes, snippets: list[str]) -> bytes:
     if document is None or not isinstance(present, (list, type(None))):
         hint = "Correct it, or close Obsidian and delete it."
         raise SettingsError(f"cannot read {path}", hint=hint)
-    wanted = [*(each for each in present or [] if each != SNIPPET), *snippets]
+    wanted = [*(each for each in present or [] if not is_own(each)), *own]
     if wanted == (present or []):
         return raw
     changed = {**document, key: wanted}

@@ -25,7 +25,13 @@ from tests.recorded_session import WIDTH, drawing
 HEIGHT = 17
 PATIENCE = 120.0
 NOTE = "Going through notes.md"
-BEGINNING = "Once a week I read what I wrote and decide what stays.\nTo do: [[Pruning]].\n"
+# A note of one's own, for the sample notes are linked to no other unasked.
+OTHER = "Too many notes.md"
+OTHER_TEXT = "Most scraps on the desk I will never need; a week of them fills the box.\n"
+BEGINNING = (
+    "On Sunday evening I read my sticky notes of the week and decide what stays.\n"
+    "To do: [[Pruning]].\n"
+)
 SETTINGS = """
 vim.o.laststatus = 0
 vim.o.showmode = false
@@ -42,8 +48,8 @@ STEPS = (
     ("`[[` offers the notes nearest to the paragraph", "GkoSee [[\x18\x0f", "Sunday", ""),
     ("What a link leads to", "\x19\x1b:lua vim.lsp.buf.hover()\r", "weekly routine", ""),
     ("What amem can do here", f"\x1b:w\rgg{ACTIONS}", "Organise", ""),
-    ("The note once amem has organised it", "1\r", "To do", ":checktime\r"),
-    ("What amem suggests, with its reasons", ACTIONS, "Link to", f"\x1b{ACTIONS}"),
+    ("The note once amem has organised it", "1\r", "keywords:", ":checktime\r"),
+    ("What amem suggests, with its reasons", ACTIONS, "Link to", ""),
 )
 _COLOURS = {"black": 30, "red": 31, "green": 32, "brown": 33, "blue": 34, "magenta": 35, "cyan": 36}
 
@@ -127,11 +133,12 @@ def record() -> list[str]:
         called = home / "bin/amem"
         called.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m amem_cli "$@"\n')
         called.chmod(0o755)
+        note = home / "notes/notes" / NOTE
         for line in (("init", "notes"), ("--vault", "notes", "index")):
             subprocess.run(
                 [str(called), *line], cwd=home, env=environment, check=True, capture_output=True
             )
-        note = home / "notes/notes" / NOTE
+            note.with_name(OTHER).write_text(OTHER_TEXT, encoding="utf-8")
         note.write_text(f"# {note.stem}\n\n{BEGINNING}", encoding="utf-8")
         configured = editor_configuration("Neovim 0.7 to 0.10")
         (home / "init.lua").write_text(configured + SETTINGS, encoding="utf-8")

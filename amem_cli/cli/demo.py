@@ -96,15 +96,18 @@ def _story(session: Session, root: Path, *, llm: bool) -> dict[str, Any]:
 
 
 def _next_steps(console: Console, kept: Path | None) -> None:
-    look, at = "amem demo --keep ~/amem-demo", "the same vault, to look at later"
+    called = Path(sys.argv[0])
+    # As it was called, if the shell would not find `amem`.
+    name = "amem" if shutil.which("amem") or called.name != "amem" else str(called)
+    look, at = f"{name} demo --keep ~/amem-demo", "the same vault, to look at later"
     if kept is not None:
         look, at = joined(["cd", str(kept)]), "this vault; Obsidian opens it as it is"
     steps = {
         look: at,
-        "amem init ~/notes": "a vault of your own, with sample notes",
-        "amem init FOLDER --adopt": "or from notes that you have",
-        "amem setup": "language models for contexts and more links; none is asked so far",
-        "amem --help": "all commands",
+        f"{name} init ~/notes": "a vault of your own, with sample notes",
+        f"{name} init FOLDER --adopt": "or from notes that you have",
+        f"{name} setup": "language models for contexts and more links; none is asked so far",
+        f"{name} --help": "all commands",
     }
     console.print(("\nWhat next", "bold underline"))
     width = max(map(len, steps))

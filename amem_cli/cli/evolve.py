@@ -81,7 +81,9 @@ def evolve(
             question = f"{len(paths)} notes are shown to {model.name}, which may cost money: go on?"
             if not agreed(session.output, question):
                 raise typer.Exit(EXIT_NOT_FOUND)
-        if len(paths) > NOTES_UNASKED and workspace.models.judge is not None:
+        # A model that is trusted with links decides them itself.
+        judges = workspace.models.judge is not None and workspace.model_trust.asked_for != "all"
+        if len(paths) > NOTES_UNASKED and judges:
             session.output.notice(
                 f"the judge of links reads {len(paths):,} notes, which takes seconds a note;"
                 " --no-llm or llm.judge = off leaves it out"

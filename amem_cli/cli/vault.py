@@ -161,8 +161,7 @@ def _update(session: Session, workspace: Workspace) -> None:
 def stats(context: typer.Context) -> None:
     """Count notes, links, orphans and pending work, and what the model cost.
 
-    Tokens and seconds include `add`, `evolve` and `watch`, not `ask`. Growth counts the notes and
-    links that exist now.
+    Tokens and seconds include `add`, `evolve` and `watch`, not `ask`.
 
     Examples:
 

@@ -385,7 +385,11 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
 def _canvases_with(ports: VaultPorts, note: str) -> Iterator[str]:
     """The canvases that show a note on a card, or link to it."""
     for path in ports.vault.canvases():
-        raw = ports.vault.read(path).raw
+        try:
+            raw = ports.vault.read(path).raw
+        except AmemError:
+            # The note is gone already: a canvas that cannot be read is no reason to fail.
+            continue
         links = (link.target for text in card_texts(raw) for link in find_links(text))
         if composed(note) in map(composed, card_files(raw)) or any(
             resolve(target, path, ports.index.names) == note for target in links

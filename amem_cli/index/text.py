@@ -63,12 +63,13 @@ _STEM_MARK = "ß"
 # Behind two of them is the language of a note that is not in English.
 _LANGUAGE_MARK = 2 * _STEM_MARK
 _RUN = re.compile(f"{UNSPACED_RUN.pattern}|{RUN_OF_LETTERS.pattern}")
-# A version, a time or a measure, which letters may be joined to; also `20240315T1430`.
 _DIGIT = re.compile(r"\d")
+# A version, a time or a measure, which letters may be joined to; also `20240315T1430`.
 # Behind one or two letters a single number is no word of its own: `v10`, `mp3`, `3f2a`.
 _NUMBER = re.compile(
     r"(?<!\d)\d+(?:[.,:_-]\d+)+|\d{8}(?=t\d{4})|(?<=\d{8}t)\d{4,6}|(?<=[^\W\d_]{3})\d+"
 )
+_LONGEST_CUT, _MOST_PIECES = 32, 4
 # Without width, this parts a Persian word as others part it by a blank.
 _NON_JOINER = "\u200c"
 _PARTED_WORD = re.compile(rf"(?<!\w)\w+(?:{_NON_JOINER}\w+)+")
@@ -374,8 +375,9 @@ def _numbers_cut_off(folded: str) -> list[str]:
         return []
     words = []
     for token in TOKEN.findall(folded):
-        pieces = _NUMBER.sub(r" \g<0> ", token).split()
-        if len(pieces) > 1:
+        # Keys, hashes and pictures in base64 have no words in them.
+        pieces = _NUMBER.sub(r" \g<0> ", token).split() if len(token) <= _LONGEST_CUT else []
+        if 1 < len(pieces) <= _MOST_PIECES:
             words.append(" ".join(each for each in pieces if len(each) > 1 or each.isdigit()))
     return words
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from amem_cli.data import table
 from amem_cli.language.words import is_unspaced, sentences, words
@@ -36,12 +37,15 @@ def own_parts(line: str, title: str, text: str) -> str:
     return kept
 
 
+@cache
+def _words(kind: str) -> frozenset[str]:
+    return frozenset(table("prompts.toml")["summary"][kind].split())
+
+
 def _is_said(part: Sequence[str], sentence: Sequence[str], named: frozenset[str]) -> bool:
     """Whether a sentence has the words of a part in their order; those of the title and those that
     only join others may stand anywhere."""
-    free, turning = (
-        frozenset(table("prompts.toml")["summary"][name].split()) for name in ("joining", "turning")
-    )
+    free, turning = _words("joining"), _words("turning")
     last, used = -1, set[int]()
     for word in part:
         place = next((at for at in range(last + 1, len(sentence)) if sentence[at] == word), None)

@@ -252,8 +252,7 @@ def verdict_on(results: Sequence[CaseResult]) -> Verdict:
         "usable",
         f"usable: amem will ask it for contexts alone, {figures.contexts} are right"
         f" ({'; '.join(short)})",
-        "The judge decides links, the analyzer writes the rest. A larger model may do more:"
-        " amem model list.",
+        "All else is done without it. A larger model may do more: amem model list.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from amem_cli.index.text import indexable_text
 from amem_cli.language.words import (
@@ -113,6 +114,7 @@ def _indexed_words(token: str) -> list[str]:
     return [word for word in _BREAK.split(indexable_text(token)) if word]
 
 
+@lru_cache(maxsize=10_000)
 def _bare(text: str) -> str:
     """Folded text without accents."""
     return without_accents(fold_scripts(fold(text)))

@@ -59,7 +59,7 @@ def test_without_a_terminal_it_lists_what_waits(amem: Program, root: Path) -> No
     assert document["kept"] == document["rejected"] == []
     assert amem("links", "--suggested", "--json").json["links"] == []
     assert len(amem("links", "Oven", "--json").json["suggested"]) == 1
-    assert "… and 2 more" in amem("links", "--limit", "1").out
+    assert "… and 2 more: --limit 3 lists all" in amem("links", "--limit", "1").out
     assert {path: sha for path, sha in tree_hashes(root).items() if path.endswith(".md")} == {
         path: sha for path, sha in before.items() if path.endswith(".md")
     }

@@ -67,5 +67,7 @@ def test_a_note_is_safe_whatever_it_answers(
     assert (amem.folder / "v" / added.json["path"]).is_file()
     tested = amem("model", "test", "--seconds", "600", "--json")
     assert tested.json["model"] == "llm -m SmolLM2 --no-log --no-stream (command)"
-    # Its window may be too small for the examples: then it is said why there is no verdict.
-    assert tested.json["verdict"] in ("unfit", "usable") or tested.json["reason"]
+    # Its window is too small for the examples.
+    assert tested.json["verdict"] is None
+    assert tested.json["reason"].startswith("it could not be asked")
+    assert "context window of 512" in tested.json["reason"]

@@ -357,6 +357,14 @@ def test_numbers_that_no_note_begins_with_find_none(otherwise: MemoryIndex, quer
     assert not any(hit.close for hit in hits_of(otherwise, query))
 
 
+def test_letters_between_the_digits_of_a_key_or_picture_are_no_words(tmp_path: Path) -> None:
+    picture = "iVBORw0KGgo12AAAAN99SUhEUg50tablesq77window12kept34"
+    write_note(tmp_path, "a.md", f"![](data:image/png;base64,{picture})\n")
+    ports = open_vault(tmp_path)
+    synchronise(ports)
+    assert not any(hit.close for hit in hits_of(ports.index, "window"))
+
+
 def test_one_query_for_a_version_finds_every_way_to_write_it(tmp_path: Path) -> None:
     for name, text in (
         ("a", "Runs v3.12.1 here."),
