@@ -41,6 +41,8 @@ _OPTIONAL = {
     **dict(zip(_LESS_THINKING, _LESS_THINKING, strict=True)),
 }
 _OPTIONAL_OLLAMA = {"think": "think"}
+# Where servers put what a model thought.
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 
 class ReplyUnusable(Exception):
@@ -119,12 +121,13 @@ class Dialect:
         # An old Ollama gives no reason.
         reason = told.get(reason_key, "stop" if self.window else None)
         refused = bool(message.get("refusal"))
-        content = message.get("content")
+        content = _said(message, request)
         if refused or (content is None and reason in CUT_REASONS):
             content = ""
-        if not isinstance(content, str):
+        if content is None:
             raise ReplyUnusable("the reply holds no text")
-        complete = reason in COMPLETE_REASONS and not refused
+        # Behind a whole answer only blanks can have been cut.
+        complete = (reason in COMPLETE_REASONS or _is_whole(content, request)) and not refused
         answer = ModelAnswer(
             text=answer_text(content, request) if complete else content,
             complete=complete,
@@ -133,7 +136,7 @@ class Dialect:
             seconds=seconds,
             refused=refused,
         )
-        if reason == "length" and not refused:
+        if reason == "length" and not (refused or complete):
             # With room for its thoughts a cut answer is a failure, however much it says.
             answer = replace(answer, starved=self.room > 1 or _thought(message, whole))
         if not self.window:
@@ -179,8 +182,28 @@ def _thought(message: Mapping[str, Any], reply: Mapping[str, Any]) -> bool:
     if not (said.startswith("{") and any(map(str.isalnum, said))) or len(said) < tokens:
         return True
     details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
-    thoughts = ("reasoning_content", "reasoning", "thinking")
-    return _count(details, "reasoning_tokens") > 0 or any(message.get(key) for key in thoughts)
+    return _count(details, "reasoning_tokens") > 0 or any(map(message.get, _THOUGHTS))
+
+
+def _said(message: Mapping[str, Any], request: ModelRequest) -> str | None:
+    """The text of a message, which may come in parts; None without one."""
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        content = "".join(part for part in parts if isinstance(part, str))
+    if not content:
+        # Told not to think, some servers take the answer for thoughts.
+        thoughts = (text for text in map(message.get, _THOUGHTS) if isinstance(text, str))
+        content = next((text for text in thoughts if _is_whole(text, request)), content)
+    return content if isinstance(content, str) else None
+
+
+def _is_whole(content: str, request: ModelRequest) -> bool:
+    """Whether a text ends with an answer that has all properties."""
+    names = request.schema["properties"]
+    found = find_answer(content, list(names))
+    ends_so = found is not None and content.rstrip(" \t\r\n`").endswith(found)
+    return ends_so and all(name in json.loads(found or "") for name in names)
 
 
 def answer_text(content: str, request: ModelRequest) -> str:

@@ -421,6 +421,46 @@ def test_fences_and_thoughts_around_an_answer_are_taken_off(
     assert model.answer(request_about("Rye bread.")).text == GOOD
 
 
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({"content": [{"type": "text", "text": GOOD}]}, "stop"),
+        (
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "Rye?"}]},
+                    {"type": "text", "text": GOOD},
+                ]
+            },
+            "stop",
+        ),
+        ({"content": None, "reasoning_content": GOOD}, "stop"),
+        ({"content": "", "reasoning": f"Rye, so\n{GOOD}\n"}, "stop"),
+        ({"content": GOOD}, "length"),
+        ({"content": GOOD + "\n" * 900}, "length"),
+        ({"content": f"```json\n{GOOD}\n```"}, "length"),
+        ({"content": f"<think>Rye?</think>{GOOD}", "reasoning": "Rye"}, "length"),
+        ({"content": GOOD}, None),
+        ({"content": GOOD}, "STOP"),
+    ],
+)
+def test_a_whole_answer_is_found_wherever_a_server_puts_it_and_however_it_ends(
+    server: ChatServer, model: OpenAIServerModel, message: dict[str, Any], reason: str | None
+) -> None:
+    server.message, server.finish_reason = message, reason
+    answer = model.answer(request_about("Rye bread."))
+    assert (answer.text, answer.complete, len(server.requests)) == (GOOD, True, 1)
+
+
+def test_a_draft_among_thoughts_that_were_cut_is_no_answer(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    thinks(server, 500, {"content": None, "reasoning_content": f"Maybe {GOOD}? But"})
+    request = replace(request_about("rye"), max_tokens=100)
+    assert model.answer(request).complete
+    assert len(server.requests) == 2
+
+
 def test_the_key_and_the_note_are_not_logged(
     server: ChatServer, model: OpenAIServerModel, caplog: pytest.LogCaptureFixture
 ) -> None:
