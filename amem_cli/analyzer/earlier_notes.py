@@ -75,12 +75,7 @@ def notes_apart(index: MemoryIndex, path: str) -> frozenset[str]:
 
 
 class EarlierNotes:
-    """The notes of a vault without those that count as absent.
-
-    Args:
-        now: the moment of the process.
-        absent: paths of the notes that count as not written yet.
-    """
+    """The notes of a vault without those that count as absent."""
 
     def __init__(
         self, index: MemoryIndex, now: datetime = datetime.max, absent: Collection[str] = ()

@@ -108,12 +108,7 @@ class Revision(NamedTuple):
 def revision_probability(
     features: Mapping[str, float], judged: Mapping[str, float] | None = None
 ) -> float:
-    """How likely it is, 0..1, that a note revises an older one.
-
-    Args:
-        features: by name, as `_WEIGHTS` has them.
-        judged: the judge's probabilities of `none` and of each relation, if it was asked.
-    """
+    """How likely it is, 0..1, that a note revises an older one."""
     score = _INTERCEPT + sum(weight * features[name] for name, weight in _WEIGHTS.items())
     if judged is not None:
         odds = judged_log_odds(judged)

@@ -43,11 +43,7 @@ class ScoredPhrase(NamedTuple):
 def unspaced_pieces(
     lines: Sequence[str], document_frequency: Callable[[str], int] | None = None
 ) -> list[ScoredPhrase]:
-    """The pieces of two to six characters that the lines, the title first, may be about.
-
-    Args:
-        document_frequency: number of notes of the vault that hold a piece; asked of at most 60.
-    """
+    """The pieces of two to six characters that the lines, the title first, may be about."""
     counts: Counter[str] = Counter()
     whole: set[str] = set()
     first: dict[str, int] = {}

@@ -218,11 +218,7 @@ def _public(source: QuotedNote) -> QuotedNote:
 def _newer(
     sources: Sequence[QuotedNote], proposed: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, list[str]]:
-    """Labels of the sources that are newer than each of them, and say so.
-
-    Args:
-        proposed: by path, those that likely do, as `_proposed` tells.
-    """
+    """Labels of the sources that are newer than each of them, and say so."""
     labels = {source.path: source.label for source in sources}
     likely = proposed or {}
     return {

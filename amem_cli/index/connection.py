@@ -36,10 +36,6 @@ class Database:
     If the file cannot be written, a temporary copy takes its place (`temporary`); an unusable file
     is set aside and a new one created. Every method raises `IndexFault` if the file is damaged,
     busy, or has no space; a transaction has changed nothing then.
-
-    Args:
-        notify: receives one line about either.
-        refill: synchronises an index that had to be opened again during work.
     """
 
     def __init__(

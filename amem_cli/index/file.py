@@ -47,10 +47,8 @@ class Missing(Unusable):
 
 
 def open_index(path: Path) -> tuple[apsw.Connection, int]:
-    """Open the file for reading and writing; a file that is not a usable index is not changed.
-
-    Returns:
-        The connection, and the generation that the file itself has reached.
+    """Open the file for reading and writing, unchanged if it is not a usable index; and tell which
+    generation the file itself has reached.
 
     Raises:
         Unusable, apsw.CorruptError, apsw.NotADBError: it is not a usable index.

@@ -85,8 +85,7 @@ def open_workspace(
 def refuse_fork(inherited: object = None) -> None:
     """Remember the process that opens the first vault, and refuse its forked children.
 
-    Args:
-        inherited: what such a child must keep as it is.
+    What these inherited is kept as it is.
     """
     if not _processes:
         _processes.append(os.getpid())

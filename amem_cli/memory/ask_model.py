@@ -36,11 +36,7 @@ class ModelReply(NamedTuple):
 
 
 def ask_once(model: LanguageModel, request: ModelRequest, *, whole: bool = False) -> ModelReply:
-    """Ask one question; see `read_reply`.
-
-    Raises:
-        ModelError: the model gave no answer.
-    """
+    """Ask one question; see `read_reply`."""
     return read_reply(model.answer(request), request, whole=whole)
 
 

@@ -62,14 +62,7 @@ class Comparison:
     judge: Judge | None = None
 
     def run(self, progress: Progress = lambda done, total: None) -> None:
-        """Ask both models; what was answered until an exception stays in the results.
-
-        Args:
-            progress: called after each answer with the number of answers.
-
-        Raises:
-            EncoderError: the encoder cannot be run.
-        """
+        """Ask both models; what was answered until an exception stays in the results."""
         index, now = self.ports.index, self.ports.clock.now()
         # All count as waiting, so that for each note the later ones are absent.
         places = {each.path: place_in_time(each, now) for each in index.notes.outlines()}
@@ -148,9 +141,6 @@ def notes_to_compare(ports: VaultPorts, count: int, *, private: bool) -> list[No
     """So many notes of the newer half of a vault, spread evenly, oldest first.
 
     These have older notes to be linked with, and the same ones are taken every time.
-
-    Args:
-        private: also notes with `private: true`.
     """
     now = ports.clock.now()
     fit = [

@@ -85,11 +85,7 @@ class CheckedMetadata:
 def metadata_request(
     question: MetadataQuestion, deadline: float, *, refused: Sequence[str] = ()
 ) -> ModelRequest:
-    """Ask a model that is able to judge for the missing metadata of a note.
-
-    Args:
-        refused: what was wrong with an earlier answer, one line each.
-    """
+    """Ask a model that is able to judge for the missing metadata of a note."""
     lines = [
         *offered_tags(question),
         *_shown(question.title, question.text),
@@ -179,12 +175,7 @@ def check_metadata(
     similarity: Similarity | None,
     trusted: bool = False,
 ) -> CheckedMetadata:
-    """Keep of an answer, whose shape need not be right, what the note bears out.
-
-    Args:
-        similarity: cosine of two texts, or None without an encoder.
-        trusted: the model is able to judge, so it may name what the note only means.
-    """
+    """Keep of an answer, whose shape need not be right, what the note bears out."""
     source = NoteText(question.title, question.text, beside=question.beside)
     context, labels = "", dict[str, tuple[str, ...]]()
     faults: dict[str, Sequence[str]] = dict.fromkeys(question.missing, ())

@@ -137,9 +137,6 @@ def link_request(
 ) -> ModelRequest:
     """Ask within so many seconds which candidates a described note is linked with, and what it
     changes in them; and for `metadata`, which makes it the joint question.
-
-    Args:
-        refused: what was wrong with an earlier answer, one line each.
     """
     shown = shown_notes(note, question)
     names = {one.path: name for name, one in shown.items()}
@@ -253,10 +250,6 @@ def check_links(
 
     The links come strongest first; one whose reason is not about both notes has an empty reason.
     Changes are of linked notes only, at most one a note.
-
-    Args:
-        similarity: cosine of two texts, or None without an encoder.
-        vocabulary: the vault's tags, whose spelling is used.
     """
     shown = shown_notes(note, question)
     links, faults = _links(answer.get("links"), note, shown)

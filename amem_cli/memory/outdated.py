@@ -74,11 +74,7 @@ def without_machine_values(
 def outdated_fields(
     note: Note, owned: Provenance, events: Sequence[Event], text_hash: str
 ) -> list[str]:
-    """Fields with values of the machine that no longer fit the text, which has this hash.
-
-    Args:
-        events: the note's, oldest first.
-    """
+    """Fields with values of the machine that no longer fit the text, which has this hash."""
     processed = {event.id: event for event in effective_events(events) if event.kind == "process"}
     if not processed or [*processed.values()][-1].text_hash == text_hash:
         return []

@@ -84,9 +84,6 @@ class MemorySteps:
             note: with the moment when it was made as its date.
             owned: what of the note the machine wrote.
             kept: former values for empty fields, which stay where no new one is found.
-
-        Raises:
-            ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
         """
         text = plain_text(note.body)
         if not text:

@@ -95,11 +95,7 @@ def prepare(model: str, folder: Path, *, broken: str = "") -> None:
 
 
 def _fill(folder: Path, model: str) -> None:
-    """Fill a new folder with what is needed to run a model.
-
-    Raises:
-        EncoderError: the model is not to be had, or it takes the extra `local`, which is missing.
-    """
+    """Fill a new folder with what is needed to run a model."""
     source = fetch_encoder(model)
     try:
         _complete(folder, build_encoder(model, source, folder))

@@ -346,11 +346,7 @@ def model_id(model: str, fingerprint: str) -> str:
 
 
 def new_manifest(model: str, source: Path, **facts: Any) -> Manifest:
-    """The manifest of a new preparation; `facts` are its other fields.
-
-    Raises:
-        EncoderError: a file of the model cannot be read.
-    """
+    """The manifest of a new preparation; `facts` are its other fields."""
     return Manifest(
         stamp=secrets.token_hex(8),
         model=model,

@@ -291,13 +291,7 @@ class LlamaCppModel(LlamaCppFile):
         start_seconds: float = 120.0,
         grace_seconds: float = 5.0,
     ) -> None:
-        """Name the model; nothing is read or started yet.
-
-        Args:
-            context_tokens: longest prompt and answer together.
-            memory_limit_mb: address space of the child, MiB; the file's size counts in full.
-            sha256, start_seconds, grace_seconds: see `LlamaCppFile`.
-        """
+        """Name the model; nothing is read or started yet."""
         super().__init__(
             model_path,
             sha256=sha256,

@@ -56,11 +56,6 @@ def settings_of_model(
 
     Args:
         name: may hold the others, if neither is given: see `split_name`.
-
-    Raises:
-        UsageError: there is none of this name, or more than one.
-        ModelError: the file is not a GGUF model, or what runs it is not installed.
-        SettingsError: the server's address is not valid.
     """
     if backend is None and not base_url:
         name, backend, base_url = split_name(name)

@@ -135,11 +135,7 @@ def _open_command(
 
 
 def server_url(settings: Settings, environment: Mapping[str, str]) -> str:
-    """Address of the language model's server; meaningless if the model is a file.
-
-    Raises:
-        SettingsError: `OLLAMA_HOST` decides and cannot be read.
-    """
+    """Address of the language model's server; meaningless if the model is a file."""
     return settings.llm_base_url or usual_url(settings.llm_backend, environment)
 
 

@@ -77,12 +77,7 @@ class NameList:
     def matching(
         self, typed: str, near: Mapping[str, float], limit: int, *, besides: str = ""
     ) -> list[NoteName]:
-        """Names for what was typed, the likeliest first; for nothing typed, those nearest.
-
-        Args:
-            near: how near the notes' meaning is to the paragraph around, -1..1, by path.
-            besides: the path of a note that is not meant.
-        """
+        """Names for what was typed, the likeliest first; for nothing typed, those nearest."""
         query = _typed(typed)
         words = query.split()
         nearest = max(near.values(), default=0.0) or 1.0

@@ -172,9 +172,6 @@ def search(
         limit: number of direct hits; at most as many neighbours follow them.
         min_score: leave out hits with a lower score. None keeps all; those below the calibrated
             floor are not `close`.
-
-    Raises:
-        UsageError: the query is empty, or a mode that needs an encoder has none.
     """
     if not query.strip():
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')

@@ -35,10 +35,6 @@ def snippet(
     """One line of at most `limit` characters around the query's words.
 
     The passage with the most different query words is taken, the first one on a tie.
-
-    Args:
-        terms: the `search_terms` of the query, or their corrections.
-        languages: those that count in the vault.
     """
     # Escaped, the box of a task is text: a reader wants to know what is done.
     passage = _TASK.sub(r"\1\\[\2\\]", _best_passage(passages or [""], terms))

@@ -45,9 +45,6 @@ def suggestions(
 
     Nothing of notes that are linked in either direction, that a person took apart or that are gone,
     and nothing private of a note that is not.
-
-    Args:
-        linked: `linked_pairs`, of a caller that has them.
     """
     found: dict[Pair, OpenLink] = {}
     summary, names_one = _summaries(index, path), cache(is_linkable)

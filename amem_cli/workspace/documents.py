@@ -77,12 +77,7 @@ def within(part: str, fields: Fields) -> dict[str, Field]:
 
 
 def document(fields: Fields, whole: Any, *, bounded: bool = False) -> dict[str, Any]:
-    """The JSON object of a result.
-
-    Args:
-        whole: an object or mapping that has what the fields are read from.
-        bounded: cut long texts and lists.
-    """
+    """The JSON object of a result."""
     return {name: _value(name, field, whole, bounded) for name, field in fields.items()}
 
 

@@ -60,9 +60,6 @@ def vault_languages(vault: VaultFolder, paths: Sequence[str]) -> dict[str, float
 
     Front matter, code and links do not count. Of a large vault, notes at even distances are read,
     always the same ones.
-
-    Args:
-        paths: of all notes.
     """
     # Rounded up, so that the sample reaches the last of them.
     step = max(-(-len(paths) // NOTES_SAMPLED), 1)

@@ -120,11 +120,7 @@ class Survey:
         return tuple(choice for choice in self.choices if choice.kind not in _OWN_NAMES)
 
     def named(self, name: str) -> Choice | None:
-        """The choice of a name; None if there is none.
-
-        Raises:
-            UsageError: there is more than one.
-        """
+        """The choice of a name; None if there is none."""
         found = [choice for choice in self.choices if choice.name == name]
         if len(found) > 1:
             places = ", ".join(choice.place for choice in found)
@@ -136,11 +132,7 @@ class Survey:
 
 
 def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -> Survey:
-    """Look at this machine, and at the vault if there is one; about a second at most.
-
-    Raises:
-        SettingsError: the settings cannot be read.
-    """
+    """Look at this machine, and at the vault if there is one; about a second at most."""
     if workspace is None:
         settings, _ = load_settings(None, user_settings_file(environment), environment)
     else:
