@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from amem_cli.language.dates import created_text, local_moment, moment_in
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.index.records import NoteOutline, NoteSummary
     from amem_cli.models.ports import Vectors
 
 # A note's place in the order of time: when it was made, its id, its path.
@@ -23,20 +24,7 @@ Place = tuple[str, str, str]
 _FEW = 400
 
 
-class DatedNote(Protocol):
-    """What tells when a note was made; the attributes are those of `NoteSummary`."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def id(self) -> str | None: ...
-    @property
-    def created(self) -> str: ...
-    @property
-    def modified(self) -> str: ...
-
-
-def moment_made(note: DatedNote, now: datetime) -> str:
+def moment_made(note: NoteSummary | NoteOutline, now: datetime) -> str:
     """When a note was made, ISO 8601 by this machine's clock, so that texts compare as moments do.
 
     A date that is still to come does not say it; then the id does, or the file's time.
@@ -47,7 +35,7 @@ def moment_made(note: DatedNote, now: datetime) -> str:
     return created_text(next((each for each in moments if each <= present), present))
 
 
-def place_in_time(note: DatedNote, now: datetime) -> Place:
+def place_in_time(note: NoteSummary | NoteOutline, now: datetime) -> Place:
     """Where a note stands in the order of time; no two notes stand at the same place."""
     return moment_made(note, now), note.id or "", note.path
 
@@ -85,7 +73,7 @@ class EarlierNotes:
         self.absent = frozenset(absent)
         self._frequencies: dict[str, int] = {}
 
-    def made(self, note: DatedNote) -> str:
+    def made(self, note: NoteSummary | NoteOutline) -> str:
         """See `moment_made`."""
         return moment_made(note, self._now)
 

@@ -27,7 +27,6 @@ from amem_cli.ask.prompt import (
 from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
-from amem_cli.index.records import NoteSummary
 from amem_cli.language.words import words
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.sentences import only_sentences
@@ -36,7 +35,7 @@ from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.note import parse_note
 from amem_cli.search.evidence import rarity
-from amem_cli.search.search import Filters, current_first
+from amem_cli.search.search import Filters, Supersession, current_first
 from amem_cli.settings import Settings
 
 How = Literal["model", "extract", "nothing"]
@@ -59,12 +58,12 @@ def budget_of(settings: Settings) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Supersession):
     """A note that an answer rests on.
 
     `quote` has no markup and begins in `line` of the file (1-based, 0 if unknown); `via` is the key
-    of the hit whose link brought the note in; `superseded_by` and `contradicted_by` are notes by
-    which it no longer holds, the newest first; `is_former` if one of these is cited, too.
+    of the hit whose link brought the note in; `is_former` if a note by which it no longer holds is
+    cited, too.
     """
 
     id: str | None
@@ -74,14 +73,7 @@ class Citation:
     quote: str
     line: int
     via: str | None
-    superseded_by: tuple[NoteSummary, ...] = ()
-    contradicted_by: tuple[NoteSummary, ...] = ()
     is_former: bool = False
-
-    @property
-    def newer(self) -> tuple[NoteSummary, ...]:
-        """The notes by which it no longer holds."""
-        return self.superseded_by + self.contradicted_by
 
     @property
     def quoted(self) -> str:

@@ -8,13 +8,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.records import NoteSummary
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.sentences import only_sentences
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
 from amem_cli.search.scoring import MOST_TERMS, QueryScorer, corrected
-from amem_cli.search.search import Filters, Hit, search
+from amem_cli.search.search import Filters, Hit, Supersession, search
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors
@@ -43,11 +42,11 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotedNote:
+class QuotedNote(Supersession):
     """A note to answer from, with the passages that were chosen.
 
     `label` is its name in the prompt, such as `n1`; `texts` are in the note's order, `quotable` is
-    what of them may be quoted; `superseded_by` and `contradicted_by` have the newest note first.
+    what of them may be quoted.
     """
 
     label: str
@@ -59,13 +58,6 @@ class QuotedNote:
     private: bool
     texts: tuple[str, ...]
     quotable: str = ""
-    superseded_by: tuple[NoteSummary, ...] = ()
-    contradicted_by: tuple[NoteSummary, ...] = ()
-
-    @property
-    def newer(self) -> tuple[NoteSummary, ...]:
-        """The notes that say that this one no longer holds."""
-        return self.superseded_by + self.contradicted_by
 
     @property
     def text(self) -> str:

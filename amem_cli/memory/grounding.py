@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from amem_cli.data import word_set
+from amem_cli.data import table, word_set
 from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import word_list
-from amem_cli.language.words import fold, sentences, subject_stems, words
+from amem_cli.language.words import fold, is_unspaced, sentences, subject_stems, words
 from amem_cli.markdown.links import normalise_tag, tag_key
 from amem_cli.memory.ask_model import all_instructions
-from amem_cli.memory.own_parts import own_parts
 from amem_cli.models.prompt_text import clean_line, numbers_in, repeats_itself
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ _CLOSING = ("", *"\"'”“’»)")
 _ENDS = tuple(stop + mark for stop in ".!?…。！？" for mark in _CLOSING)
 JUNK = frozenset("{}[]|\t")
 _CLAUSE_END = re.compile(r"[,;:]? (?:[–—-] )|[,;:] ")
+_BETWEEN = re.compile(r"([;,:] )")
 _CALENDAR = subject_stems(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may"
     " june july august september october november december"
@@ -137,7 +137,7 @@ def checked_context(
     if line is None and isinstance(sentence, str) and sentence.strip():
         return "", f"is longer than {2 * LONGEST_CONTEXT} characters, or holds code or markup"
     said = line or ""
-    line = said if trusted else own_parts(said, source.title, source.text)
+    line = said if trusted else _own_parts(said, source.title, source.text)
     if said and not line:
         return "", "says what the note does not"
     line = _within_length(line, trusted) if line else ""
@@ -145,6 +145,54 @@ def checked_context(
     if not fault and not _is_about(line, source, similarity):
         fault = "is not about the note"
     return ("", fault) if fault else (line, "")
+
+
+def _own_parts(line: str, title: str, text: str) -> str:
+    """The parts of a line, between commas, colons and semicolons, that the note says; a line in a
+    script without blanks as it is.
+
+    A small model that shortens a note joins words that do not belong together, and tells a guess as
+    a fact. So a part counts only if one sentence of the note has its words in their order, and
+    leaves nothing out that turns what is said.
+    """
+    if any(map(is_unspaced, line)):
+        return line
+    told = [
+        words(each) for each in (title, *sentences(text)) if not each.rstrip(")\"'” ").endswith("?")
+    ]
+    named = frozenset(words(title))
+    kept, between = "", ""
+    # Every second piece is what stands between two parts.
+    pieces = [*_BETWEEN.split(line.rstrip(".")), ""]
+    for part, after in zip(pieces[::2], pieces[1::2], strict=True):
+        spoken = words(part)
+        if any(_is_said(spoken, sentence, named) for sentence in told):
+            kept += f"{between if kept else ''}{part}"
+        between = after
+    return kept
+
+
+@cache
+def _words_of(kind: str) -> frozenset[str]:
+    return frozenset(table("prompts.toml")["summary"][kind].split())
+
+
+def _is_said(part: Sequence[str], sentence: Sequence[str], named: frozenset[str]) -> bool:
+    """Whether a sentence has the words of a part in their order; those of the title and those that
+    only join others may stand anywhere."""
+    free, turning = _words_of("joining"), _words_of("turning")
+    last, used = -1, set[int]()
+    for word in part:
+        place = next((at for at in range(last + 1, len(sentence)) if sentence[at] == word), None)
+        if place is None or (word in free and place > last + 2):
+            if word not in free | named:
+                return False
+        else:
+            last = place
+            used.add(place)
+    return bool(used) and not any(
+        word in turning for at, word in enumerate(sentence[: last + 2]) if at not in used
+    )
 
 
 def _within_length(line: str, trusted: bool) -> str:

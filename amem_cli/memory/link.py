@@ -8,12 +8,14 @@ steps gets them as one joint question, which halves the calls: it reads the note
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.language.words import sentences
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.ask_model import (
     choice_schema,
     fenced,
@@ -48,6 +50,9 @@ from amem_cli.models.ports import ModelRequest
 from amem_cli.models.prompt_text import FENCE, quote_line, quote_opening
 from amem_cli.notes.note import RELATIONS, MemoryLink, Note, Relation
 
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
+
 # The journal says which prompt made a link, or all of a note's values.
 LINKING_PROMPT = "link-3"
 JOINT_PROMPT = "joint-3"
@@ -62,6 +67,15 @@ LINE_TITLE_BYTES = 80
 _SHOWN_IN_FULL = 4
 _LINE_BYTES = {True: (200, 110, 240), False: (160, 0, 160)}
 _TAG_BYTES = 32
+# Of each note; more would cost more time than it gains.
+_SENTENCES = 16
+_SENTENCE_CHARACTERS = 300
+_FEWEST_CHARACTERS = 24
+# A text that is no longer is shown from its beginning; characters of an excerpt beside a context,
+# and of one alone.
+_SHORT = 110
+_EXCERPT = {True: 110, False: 240}
+_GAP = " … "
 _MOST_ADDED = 3
 _WEAKEST = 0.1
 _USUAL_STRENGTH = 0.5
@@ -115,6 +129,51 @@ def shown_text(question: LinkQuestion) -> str:
         f"{each.title} {each.created[:10]}\n{each.context}\n{excerpt}"
         for each, excerpt in zip(shown, excerpts, strict=True)
     )
+
+
+def nearest_sentences(
+    note: Note, candidates: Sequence[LinkCandidate], encode: Callable[[Sequence[str]], Vectors]
+) -> dict[str, str]:
+    """By path, of each candidate whose text is long the sentences nearest to any of the note's.
+
+    They come in the order of the text, as many as have room; `…` stands for what is left out. The
+    fact that joins two notes is often in the middle of a text.
+    """
+    own = _sentences(plain_text(note.body)) or [note.title]
+    theirs = {each.path: _sentences(each.text) for each in candidates if len(each.text) > _SHORT}
+    said = [sentence for told in theirs.values() for sentence in told]
+    if not said:
+        return {}
+    vectors = encode([*own, *said])
+    near = (vectors[len(own) :] @ vectors[: len(own)].T).max(axis=1)
+    excerpts, at = {}, 0
+    for each in candidates:
+        told = theirs.get(each.path, [])
+        if told:
+            most = _EXCERPT[bool(each.context)]
+            excerpts[each.path] = _excerpt(told, near[at : at + len(told)].tolist(), most)
+            at += len(told)
+    return excerpts
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text without rows of tables, and stubs that say nothing alone."""
+    told = [each for each in sentences(text) if len(each) >= _FEWEST_CHARACTERS and each[0] != "|"]
+    return [sentence[:_SENTENCE_CHARACTERS] for sentence in (told or sentences(text))[:_SENTENCES]]
+
+
+def _excerpt(told: Sequence[str], near: Sequence[float], room: int) -> str:
+    chosen: list[int] = []
+    for at in sorted(range(len(told)), key=lambda at: -near[at]):
+        if chosen and len(told[at]) > room:
+            break
+        chosen.append(at)
+        room -= len(told[at]) + len(_GAP)
+    chosen.sort()
+    text = ""
+    for before, at in zip([-1, *chosen], chosen, strict=False):
+        text += (" " if at == before + 1 and text else _GAP if at > before + 1 else "") + told[at]
+    return text.strip()
 
 
 def plausible_links(links: Sequence[MemoryLink], question: LinkQuestion) -> tuple[MemoryLink, ...]:

@@ -271,8 +271,7 @@ class MemorySteps:
     ) -> LinkQuestion | None:
         """The plausible candidates, with what was decided and linked before."""
         from amem_cli.memory.evolve import existing_links
-        from amem_cli.memory.excerpts import nearest_sentences
-        from amem_cli.memory.link import MOST_SHOWN, LinkQuestion
+        from amem_cli.memory.link import MOST_SHOWN, LinkQuestion, nearest_sentences
 
         settings = self.settings
         candidates = readable[: min(settings.candidates, MOST_SHOWN)]

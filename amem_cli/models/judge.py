@@ -38,23 +38,9 @@ def note_head(note: NoteText) -> str:
 class LlamaCppJudge(LlamaCppFile):
     """The judge, run by llama.cpp. After three failures in a row it says nothing for a minute."""
 
-    def __init__(
-        self,
-        model_path: Path,
-        adapter_path: Path,
-        *,
-        threads: int,
-        memory_limit_mb: int,
-        grace_seconds: float = 5.0,
-    ) -> None:
+    def __init__(self, model_path: Path, adapter_path: Path, **settings: Any) -> None:
         """Name the files; nothing is read or started yet."""
-        super().__init__(
-            model_path,
-            grace_seconds=grace_seconds,
-            adapter_path=str(adapter_path),
-            threads=threads,
-            memory_limit_mb=memory_limit_mb,
-        )
+        super().__init__(model_path, adapter_path=str(adapter_path), **settings)
         self.name = f"{adapter_path.stem}-{WORDS['version']}"
         self._adapter_path = adapter_path
         self._failures, self._last_failure = 0, -math.inf

@@ -176,7 +176,9 @@ class LlamaCppFile:
             sha256: hexadecimal digest that the file must have.
             start_seconds: longest time for loading, which is not part of a question's deadline.
             grace_seconds: time beyond a question's deadline after which the child is killed.
-            settings: the others of `llama_cpp_worker`.
+            settings: those of `llama_cpp_worker`: `threads`, `context_tokens` (longest prompt and
+                answer together), `memory_limit_mb` (address space of the child, MiB; the file's
+                size counts in full).
         """
         self._path = model_path.expanduser().absolute()
         self.name = self._path.name
@@ -279,28 +281,6 @@ class LlamaCppFile:
 
 class LlamaCppModel(LlamaCppFile):
     """A language model in a GGUF file."""
-
-    def __init__(
-        self,
-        model_path: Path,
-        *,
-        threads: int,
-        context_tokens: int,
-        memory_limit_mb: int,
-        sha256: str | None = None,
-        start_seconds: float = 120.0,
-        grace_seconds: float = 5.0,
-    ) -> None:
-        """Name the model; nothing is read or started yet."""
-        super().__init__(
-            model_path,
-            sha256=sha256,
-            start_seconds=start_seconds,
-            grace_seconds=grace_seconds,
-            threads=threads,
-            context_tokens=context_tokens,
-            memory_limit_mb=memory_limit_mb,
-        )
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once, within the request's deadline and the time to load."""

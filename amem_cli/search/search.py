@@ -102,9 +102,9 @@ def _plain_place(place: str) -> str:
     return unicodedata.normalize("NFC", normpath(place.strip().strip("/") or "."))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Supersession:
-    """The notes that say of a note that it no longer holds, the newest first."""
+    """The notes whose links say of a note that it no longer holds, the newest first."""
 
     superseded_by: tuple[NoteSummary, ...] = ()
     contradicted_by: tuple[NoteSummary, ...] = ()
@@ -116,7 +116,7 @@ class Supersession:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Supersession):
     """One search result.
 
     Attributes:
@@ -127,7 +127,6 @@ class Hit:
             the query.
         via: None, or the key of the hit whose link led here.
         marks: starts and ends of the query's words in the snippet.
-        superseded_by, contradicted_by: notes whose links say so, the newest first.
     """
 
     note: NoteSummary
@@ -137,8 +136,6 @@ class Hit:
     rank_score: float = 0.0
     via: str | None = None
     marks: tuple[tuple[int, int], ...] = ()
-    superseded_by: tuple[NoteSummary, ...] = ()
-    contradicted_by: tuple[NoteSummary, ...] = ()
 
 
 def encoder_if_any(opened: Callable[[], Encoder], notify: Callable[[str], None]) -> Encoder | None:
@@ -303,9 +300,11 @@ def _by_path(
     for notes in newer.values():
         notes.sort(key=lambda note: note.path)
         notes.sort(key=lambda note: note.created, reverse=True)
-    kinds = ("supersedes", "contradicts")
     return {
-        older: Supersession(*(tuple(newer.get((older, kind), ())) for kind in kinds))
+        older: Supersession(
+            superseded_by=tuple(newer.get((older, "supersedes"), ())),
+            contradicted_by=tuple(newer.get((older, "contradicts"), ())),
+        )
         for older, _ in newer
     }
 

@@ -222,10 +222,6 @@ class ConfiguredModels:
             judge: Judge | None = self._opened["judge"]
             return judge
 
-    @judge.setter
-    def judge(self, judge: Judge | None) -> None:
-        self._opened["judge"] = judge
-
     def close_model(self) -> None:
         """Close the language model and the judge, also in the middle of an answer; the next call
         opens them."""
