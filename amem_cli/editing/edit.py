@@ -166,8 +166,8 @@ def _with_ends(text: str, end: str) -> str:
 
 def _section(text: str, heading: str) -> tuple[int, int]:
     outline = headings(text)
-    wanted = " ".join(heading.lstrip("#").split())
-    same = [each for each in outline if _said(each).casefold() == wanted.casefold()]
+    wanted = " ".join(heading.lstrip("#").split()).casefold()
+    same = [each for each in outline if wanted in (_said(each).casefold(), each.text.casefold())]
     if len(same) != 1:
         what = f"{len(same)} headings" if same else "no heading"
         shown = "; ".join(map(_said, outline[:10]))

@@ -94,7 +94,7 @@ def _headings(editor: Editor, document: Document, typed: TypedLink) -> lsp.Compl
             sort_text=f"{number:05}",
             text_edit=lsp.TextEdit(
                 range=document.positions.range(start, typed.end),
-                new_text=_fragment(heading.text) + ("" if typed.closed else "]]"),
+                new_text=_fragment(heading.written) + ("" if typed.closed else "]]"),
             ),
             data={"path": path},
         )
@@ -105,7 +105,7 @@ def _headings(editor: Editor, document: Document, typed: TypedLink) -> lsp.Compl
 
 def _fragment(heading: str) -> str:
     """A heading as a link names it: what would end the link is left out, as Obsidian does."""
-    return " ".join("".join(" " if each in "#|^:%[]" else each for each in heading).split())
+    return " ".join("".join(" " if each in "#|^:%[]`*" else each for each in heading).split())
 
 
 def _tags(editor: Editor, document: Document, typed: TypedTag) -> lsp.CompletionList:

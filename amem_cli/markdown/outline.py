@@ -4,12 +4,13 @@ link, a tag, and the paragraph around it."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amem_cli.markdown.links import is_tag_character
+from amem_cli.markdown.links import heading_anchor, is_tag_character
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.regions import blank_out, find_regions
 
@@ -20,7 +21,6 @@ _MARK = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|(?=\r|\Z))")
 _CLOSING_MARK = re.compile(r"(?:(?<=[ \t])#+|\A#+)[ \t]*\Z")
 _MAY_BE = re.compile(r"^ {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*\r?$)", re.MULTILINE)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_BLANKS = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +101,24 @@ def _blocks() -> MarkdownIt:
 
 
 def heading_named(outline: Sequence[Heading], fragment: str) -> Heading | None:
-    """The heading that a link's fragment means (`Heading` or `Heading#Sub`), in any case."""
-    wanted = [_key(part) for part in fragment.split("#") if part.strip()]
+    """The heading that a link's fragment means (`Heading` or `Heading#Sub`), in any case.
+
+    It may be named as a reader sees it or as it is written, without its marks as Obsidian names
+    it, or by its anchor: `a-heading`.
+    """
     place = 0
     found = None
-    for part in wanted:
-        found = next((each for each in outline[place:] if _key(each.text) == part), None)
+    for part in filter(str.strip, fragment.split("#")):
+        found = next(
+            (
+                each
+                for key in (_key, _bare_key, heading_anchor)
+                if (wanted := key(part))
+                for each in outline[place:]
+                if wanted in (key(each.text), key(each.written))
+            ),
+            None,
+        )
         if found is None:
             return None
         place = outline.index(found) + 1
@@ -119,9 +131,15 @@ def block_place(text: str, name: str) -> int | None:
     return None if match is None else text.rfind("\n", 0, match.start() + 1) + 1
 
 
-def _key(text: str) -> str:
+def _key(text: str, left_out: str = r"[#|^:%\[\]]") -> str:
     # Obsidian leaves out what would end a link.
-    return _BLANKS.sub(" ", re.sub(r"[#|^:%\[\]]", " ", text)).strip().casefold()
+    kept = re.sub(left_out, " ", unicodedata.normalize("NFC", text))
+    return " ".join(kept.split()).casefold()
+
+
+def _bare_key(text: str) -> str:
+    # What Obsidian leaves out of both where it compares them.
+    return _key(text, r"[!-&(-,./:-@\[-^`{-~]")
 
 
 _TAG_LIST = re.compile(r"^tags?[ \t]*:", re.IGNORECASE)

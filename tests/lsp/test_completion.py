@@ -107,6 +107,11 @@ def test_headings_of_a_note_are_completed_its_unsaved_ones_too(amem: Program, va
         editor.choose("new.md", editor.complete("new.md", "[[Whale#")[1])
         assert "[[Whale#Krill small]]" in editor.texts["new.md"]
         assert [each.label for each in editor.complete("new.md", "[[#M")] == ["Mine"]
+        # As Obsidian reads it, which compares with the heading as it is written.
+        editor.open("Whale.md", "# ~~Old~~ `song` of [[Krill|them]]\n")
+        editor.type("new.md", "[[Whale#")
+        editor.choose("new.md", editor.complete("new.md", "[[Whale#")[0])
+        assert "[[Whale#~~Old~~ song of Krill them]]" in editor.texts["new.md"]
         editor.open("Whale.md", "# Song\n")
         editor.type("new.md", "[[Whale#")
         assert [each.label for each in editor.complete("new.md", "[[Whale#")] == ["Song"]

@@ -6,7 +6,7 @@ import pytest
 
 from amem_cli.duplicates.compare import without_title
 from amem_cli.duplicates.merge_text import text_beyond
-from amem_cli.markdown.outline import headings
+from amem_cli.markdown.outline import heading_named, headings
 from amem_cli.markdown.sentences import only_sentences
 from amem_cli.notes.names import title_of
 
@@ -50,6 +50,37 @@ from amem_cli.notes.names import title_of
 )
 def test_headings_of_a_text(text: str, found: list[tuple[int, str]]) -> None:
     assert [(each.level, each.text) for each in headings(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("written", "fragment"),
+    [
+        ("**Two** `parts`", "Two parts"),
+        ("**Two** `parts`", "**Two** parts"),
+        ("**Two** `parts`", "two-parts"),
+        ("[[Rye|shown]] again", "Rye shown again"),
+        ("[site](https://x.org) again", "site https x.org again"),
+        ("~~Old~~ ==new== $x^2$", "~~Old~~ ==new== $x 2$"),
+        ("Why? Because, he said.", "Why Because he said"),
+        ("What's new: v1.2 (beta)", "whats-new-v12-beta"),
+        ("Part^[1] [^1]", "Part 1 1"),
+        ("Caf\u00e9", "Cafe\u0301"),
+    ],
+)
+def test_a_link_names_a_heading_in_any_of_the_ways_that_programs_do(
+    written: str, fragment: str
+) -> None:
+    outline = headings(f"# Other\n## {written}\n### ???\n")
+    found = heading_named(outline, fragment)
+    assert found is not None
+    assert found.written == written
+    assert heading_named(outline, f"Other#{fragment}") == found
+    assert heading_named(outline, "!!!") is None
+
+
+def test_the_heading_that_is_named_just_so_comes_first() -> None:
+    outline = headings("# C++\n# C\n")
+    assert heading_named(outline, "C") == outline[1]
 
 
 def test_a_section_reaches_from_one_heading_to_the_next() -> None:

@@ -231,6 +231,11 @@ def test_a_place_in_a_text_is_edited_and_the_rest_stays(amem: Program, vault: Pa
         assert (vault / "plan.md").read_bytes() == text.encode()
         event = me.ok("history", note="plan")["events"][-1]
         assert (event["text_changed"], event["by"]) == (True, "person")
+        write_note(vault, "marked.md", "## **Food** of [[walrus]]\nClams.\n")
+        seen = me.ok("read", note="marked")["revision"]
+        place = {"section": "Food of walrus", "replacement": "Urchins."}
+        me.ok("edit", note="marked", revision=seen, wait=False, **place)
+        assert (vault / "marked.md").read_text() == "## **Food** of [[walrus]]\nUrchins.\n"
         me.ok("undo", event=event["event"])
         assert "Clams" in me.ok("read", note="plan")["content"]
 
