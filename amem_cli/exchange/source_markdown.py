@@ -280,9 +280,6 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
     aliases = _list_items(properties.pop("alias", "") or properties.pop("aliases", ""))
     title = properties.pop("title", "")
     created = properties.pop("created-at", "") or properties.get("date", "")
-    moment = date_in_text(created)
-    if created.isdigit() and len(created) == 13:
-        moment = datetime.fromtimestamp(int(created) // 1000)
     # Whole numbers and booleans are what Logseq itself takes for more than a text.
     kept = {
         name: Bare(value) if _NO_TEXT.fullmatch(value) else value
@@ -294,7 +291,7 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
         raw=body.encode("utf-8"),
         has_header=False,
         title=title,
-        created=moment or note.created,
+        created=date_in_text(created) or note.created,
         tags=valid_tags(tags),
         names=(*note.names, *aliases, *((title,) if title else ())),
         properties={**kept, **({"aliases": aliases} if aliases else {})},

@@ -230,7 +230,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     if not _ISO_DAY.match(note.created):
         made = date_in_note(path, content.raw, note.created)
         note = replace(note, created=created_text(made) if made else "")
-    elif note.created[10:11] in (" ", "t") and (moment := moment_in(note.created)):
+    elif note.created[10:11] not in ("", "T") and (moment := moment_in(note.created)):
         # The index sorts by the form with `T`.
         note = replace(note, created=moment.isoformat())
     file = KnownFile(*content.state[1:], scanned_ns, content.sha, note.id)

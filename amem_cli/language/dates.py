@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FRACTION_AND_ZONE = (
     r"(?:[.,]([0-9]{1,9}))?)?"
     r"(?: ?(?:(?P<utc>[Zz]|UTC|GMT)"
-    r"|(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?))?)?"
+    r"|(?:UTC|GMT)?(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?))?)?"
 )
 _BASIC = re.compile(
     r"([0-9]{4})([0-9]{2})([0-9]{2})(?:[Tt]?([0-9]{2})([0-9]{2})(?:([0-9]{2})" + _FRACTION_AND_ZONE
@@ -42,8 +42,14 @@ _DAY_FORMS = (
     rf"{_DAY}{_TH}[ -](?:de )?{_MONTH_NAME}(?:[ -]|, | de ){_YEAR}",
     rf"{_MONTH_NAME} {_DAY}{_TH},? {_YEAR}",
 )
-_WEEKDAY = re.compile(r"[^\W\d_]{2,10}, (?=\S)")
-_CLOCK = re.compile(r"(?:,? |T)([0-9]{1,2})(:[0-9]{2}(?::[0-9]{2})?)(?: ?([AaPp])[Mm])?(.*)")
+_WEEKDAY = re.compile(r"[^\W\d_]{2,10}\.?,? (?=\S)")
+# `2024-05-03, 2:30 p.m.`, `… at 14:30`, `… um 14:30 Uhr`, `… 14:30:00 GMT+0200 (CEST)`.
+_CLOCK = re.compile(
+    r"(?:,? (?:[^\W\d_]{1,10}\.?,? ){0,2}|T)([0-9]{1,2})(:[0-9]{2}(?::[0-9]{2})?)"
+    r"(?: ?([AaPp])\.?[Mm]\.?)?(.*?)(?: Uhr| ?[(\[][^()\[\]]*[)\]])?"
+)
+# Seconds or milliseconds since 1970, until 2033; a stamp of the clock has 8, 12 or 14 digits.
+_SINCE_1970 = re.compile(r"(1[0-9]{9})(?:([0-9]{3})|\.[0-9]{1,9})?")
 
 
 def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
@@ -79,7 +85,8 @@ def parse_moment(text: str) -> datetime:
         text: ISO 8601, with hyphens and colons or without (seconds, fraction, and `Z` or an offset
             as they like); without them the `T` may be left out too. A day may also be
             written `2024/5/3`, `2024.05.03`, `3.5.2024`, `3 May 2024` or `May 3rd, 2024`, with its
-            weekday and a comma before it and a time such as `14:30` or `2:30 PM` after it.
+            weekday before it and a time such as `14:30` or `at 2:30 PM` after it. Or seconds or
+            milliseconds since 1970, as Dendron has them.
 
     Returns:
         The moment; with a time zone only if the text names one, at midnight for a date alone.
@@ -87,7 +94,10 @@ def parse_moment(text: str) -> datetime:
     Raises:
         ValueError: the text is none of these, or names a moment that does not exist.
     """
-    trimmed = text.strip()
+    trimmed = " ".join(text.split())
+    if since := _SINCE_1970.fullmatch(trimmed):
+        moment = datetime.fromtimestamp(int(since[1]), timezone.utc)
+        return moment.replace(microsecond=int(since[2] or 0) * 1000)
     match = _EXTENDED.fullmatch(trimmed) or _BASIC.fullmatch(trimmed)
     match = match or _EXTENDED.fullmatch(_in_iso(trimmed))
     if match is None:
@@ -112,8 +122,9 @@ def day_within(text: str) -> datetime | None:
 def _in_iso(text: str) -> str:
     """A moment that begins with a day in another form, in ISO 8601; empty for any other text."""
     weekday = _WEEKDAY.match(text)
-    start = weekday.end() if weekday else 0
-    match = next((found for form in _day_forms() if (found := form.match(text, start))), None)
+    starts = (0, weekday.end()) if weekday else (0,)
+    tried = (form.match(text, start) for start in starts for form in _day_forms())
+    match = next(filter(None, tried), None)
     day = _day_of(match) if match else ""
     rest = text[match.end() :] if match and day else ""
     clock = _CLOCK.fullmatch(rest)

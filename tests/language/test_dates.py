@@ -92,6 +92,25 @@ def test_few_questions_are_asked_where_many_ids_are_taken() -> None:
         ("March 2, 2026 3:00 PM", datetime(2026, 3, 2, 15)),
         ("March 2, 2026, 12:00:04 am", datetime(2026, 3, 2, 0, 0, 4)),
         ("Mon, 02 Mar 2026 15:00:04 +0000", MOMENT.replace(tzinfo=timezone.utc)),
+        # What programs and systems write of themselves.
+        ("2026-03-02, 3:00:04\u202fp.m.", MOMENT),
+        ("March 2, 2026 at 3:00 PM", datetime(2026, 3, 2, 15)),
+        ("Montag, 2. März 2026 um 15:00 Uhr", datetime(2026, 3, 2, 15)),
+        ("lundi 2 mars 2026 15:00", datetime(2026, 3, 2, 15)),
+        ("2 de marzo de 2026 a las 15:00", datetime(2026, 3, 2, 15)),
+        ("2026-03-02 Monday 15:00", datetime(2026, 3, 2, 15)),
+        ("2026-03-02\u00a015:00", datetime(2026, 3, 2, 15)),
+        (
+            "Mon Mar 02 2026 15:00:04 GMT+0530 (India Standard Time)",
+            MOMENT.replace(tzinfo=timezone(timedelta(hours=5.5))),
+        ),
+        (
+            "2026-03-02T15:00:04+01:00[Europe/Berlin]",
+            MOMENT.replace(tzinfo=timezone(timedelta(hours=1))),
+        ),
+        ("1772463604", MOMENT.replace(tzinfo=timezone.utc)),
+        ("1772463604.25", MOMENT.replace(tzinfo=timezone.utc)),
+        ("1772463604500", MOMENT.replace(microsecond=500_000, tzinfo=timezone.utc)),
     ],
 )
 def test_moments_are_read(text: str, moment: datetime) -> None:
@@ -109,7 +128,8 @@ def test_moments_are_read(text: str, moment: datetime) -> None:
         # Nobody can tell which of the two is the month.
         *("02/03/2026", "2/3/2026", "02-03-2026", "13/03/2026"),
         *("2.3.26", "31.2.2026", "2 ma 2026", "2 jui 2026", "12 noon 2026", "March 2026"),
-        *("2.3.2026 25:00", "2.3.3026", "1.2.3.2026"),
+        *("2.3.2026 25:00", "2.3.3026", "1.2.3.2026", "2026-03-02 draft", "see 2026-03-02 (old)"),
+        *("177246360", "17724636045", "2772463604", "1772463604.", "-1772463604"),
     ],
 )
 def test_texts_that_are_no_moment(text: str) -> None:
