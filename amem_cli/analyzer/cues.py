@@ -394,7 +394,6 @@ def _takes_its_place(folded: str, cue: Cue, named: int) -> bool:
 
 
 def _speaks_of_title(sentence: _Sentence, cue: Cue, title: SpokenTitle) -> bool:
-    """Whether a cue speaks of a title in a sentence."""
     folded, named = sentence.folded, title.pattern
     if named is None:
         return False

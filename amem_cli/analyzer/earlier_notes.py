@@ -74,12 +74,10 @@ class EarlierNotes:
         self._frequencies: dict[str, int] = {}
 
     def made(self, note: NoteSummary | NoteOutline) -> str:
-        """See `moment_made`."""
         return moment_made(note, self._now)
 
     @cached_property
     def total(self) -> int:
-        """Number of notes."""
         return self._index.notes.count() - len(self._absent_numbers)
 
     @cached_property

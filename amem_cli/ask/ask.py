@@ -77,7 +77,6 @@ class Citation(Supersession):
 
     @property
     def quoted(self) -> str:
-        """The quotation for a reader."""
         return f"{'before: ' * self.is_former}“{self.quote}”"
 
 

@@ -280,12 +280,10 @@ class Database:
             raise fault from error
 
     def meta(self, key: str) -> str | None:
-        """One value of the table `meta`."""
         value = self.value("SELECT value FROM meta WHERE key = ?", key)
         return None if value is None else str(value)
 
     def set_meta(self, key: str, value: str) -> None:
-        """Set one value of the table `meta`."""
         self.rows("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))
 
     def close(self) -> None:

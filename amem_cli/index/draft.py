@@ -46,7 +46,6 @@ class NoteDraft:
 
     @property
     def path(self) -> str:
-        """Vault-relative path."""
         return self.content.state.path
 
     @property
@@ -116,7 +115,6 @@ class NoteDraft:
         self.record(replace(event, splice=splice))
 
     def edited(self, fields: Mapping[str, FieldValue]) -> bytes:
-        """The bytes with these fields set."""
         mapped = {getattr(self.ports.names, name): value for name, value in fields.items()}
         try:
             return edit_header(self.raw, mapped, self.ports.names)
@@ -159,7 +157,6 @@ class NoteDraft:
 
 
 def new_event(ports: VaultPorts, kind: str, **values: Any) -> Event:
-    """An event that happens now."""
     now = ports.clock.now().isoformat(timespec="seconds")
     name = event_id(ports.clock, ports.index.events.newest_id())
     return Event(id=name, time=now, kind=kind, **values)
@@ -188,5 +185,4 @@ def provenance_of(index: MemoryIndex, key: str, later: Iterable[Event] = ()) -> 
 
 
 def id_is_shared(index: MemoryIndex, key: str) -> bool:
-    """Whether more than one note has this id."""
     return sum(summary.id == key for summary in index.notes.find(key)) > 1

@@ -119,8 +119,6 @@ class ModelTotals(NamedTuple):
 
 
 class IndexEvents:
-    """Mirrors the journal."""
-
     def __init__(self, file: Database, link_history: IndexLinkHistory) -> None:
         self._file = file
         self._link_history = link_history

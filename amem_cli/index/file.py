@@ -110,7 +110,6 @@ def generation_on_disk(db: apsw.Connection) -> int:
 
 @contextlib.contextmanager
 def immediate(db: apsw.Connection) -> Iterator[None]:
-    """One write transaction."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

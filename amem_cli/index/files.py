@@ -110,7 +110,6 @@ class IndexFiles:
         return bool(self._file.meta("links_follow"))
 
     def set_links_follow(self) -> None:
-        """They have."""
         self._file.set_meta("links_follow", "1")
 
     def forget(self, path: str) -> None:
@@ -146,7 +145,6 @@ class IndexFiles:
         )
 
     def problems(self) -> list[Problem]:
-        """Problems in notes, by path."""
         sql = (
             "SELECT n.path, p.line, p.message, p.hint FROM problems p JOIN notes n USING(note)"
             " ORDER BY n.path, p.line"

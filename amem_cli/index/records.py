@@ -114,7 +114,6 @@ class NoteSummary:
 
     @property
     def made(self) -> str:
-        """See `made`."""
         return made(self.created, self.id, self.modified)
 
 
@@ -129,7 +128,6 @@ class NoteOutline(NamedTuple):
 
     @property
     def made(self) -> str:
-        """See `made`."""
         return made(self.created, self.id, self.modified)
 
 
@@ -145,7 +143,6 @@ def made(created: str, note_id: str | None, modified: str) -> str:
 
 
 def with_key(notes: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
-    """The notes with this id or path."""
     return [summary for summary in notes if key in (summary.id, summary.path)]
 
 
@@ -156,7 +153,6 @@ class IndexNotes:
         self._file = file
 
     def summary(self, path: str) -> NoteSummary | None:
-        """One note by its path."""
         return next(iter(self._select("WHERE path = ?", (path,))), None)
 
     def of_paths(self, paths: Iterable[str]) -> dict[str, NoteSummary]:
@@ -166,7 +162,6 @@ class IndexNotes:
         return {row[0]: _summary(row) for row in rows}
 
     def summaries(self) -> Iterator[NoteSummary]:
-        """All notes by path."""
         yield from map(_summary, self._file.stream(f"SELECT {_SUMMARY} FROM notes ORDER BY path"))  # noqa: S608
 
     def outlines(self) -> Iterator[NoteOutline]:
@@ -210,11 +205,9 @@ class IndexNotes:
         return bool(self._file.value(sql, note_id))
 
     def numbers(self) -> Mapping[str, int]:
-        """The numbers of all notes in the index, by path."""
         return dict(self._file.rows("SELECT path, note FROM notes"))
 
     def count(self) -> int:
-        """Number of notes."""
         return int(self._file.value("SELECT count(*) FROM notes"))
 
     def tag_counts(
@@ -231,7 +224,6 @@ class IndexNotes:
         return {tag: int(count) for tag, count in self._file.rows(sql, bindings)}
 
     def private_paths(self) -> set[str]:
-        """Paths of the private notes."""
         return {path for (path,) in self._file.rows("SELECT path FROM notes WHERE private")}
 
     def neighbours_in_time(
@@ -373,7 +365,6 @@ class IndexLinks:
 
 
 def summaries_by_number(file: Database, numbers: Iterable[int]) -> dict[int, NoteSummary]:
-    """Notes by their numbers in the index."""
     sql = f"SELECT note, {_SUMMARY} FROM notes WHERE note IN (SELECT value FROM json_each(?))"  # noqa: S608
     return {row[0]: _summary(row[1:]) for row in file.rows(sql, (json.dumps(list(numbers)),))}
 

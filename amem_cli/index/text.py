@@ -93,7 +93,6 @@ class IndexText:
         self._forget_passages(number, keep=())
 
     def passages(self, path: str) -> list[str]:
-        """Passages of a note in order."""
         return self.passages_of([path]).get(path, [])
 
     def passages_of(self, paths: Iterable[str]) -> dict[str, list[str]]:
@@ -108,7 +107,6 @@ class IndexText:
         return found
 
     def passage_counts(self, paths: Sequence[str]) -> dict[str, int]:
-        """Number of passages by path."""
         sql = (
             "SELECT path, count(*) FROM notes JOIN passages USING(note)"  # noqa: S608
             f" WHERE path {_AMONG} GROUP BY note"

@@ -51,8 +51,6 @@ _VECTORS_OF_SOME = (
 
 @dataclass(frozen=True, slots=True)
 class PassageJob:
-    """A passage that has no vector yet."""
-
     passage: int
     summary: NoteSummary
     text: str

@@ -98,7 +98,6 @@ def ask_for_summary(
 
 
 def _nothing(question: MetadataQuestion | None, fault: str = "") -> CheckedMetadata:
-    """No metadata, for this reason."""
     missing = question.missing if question is not None else ()
     return CheckedMetadata(Metadata(), {name: [fault] for name in missing})
 
@@ -122,7 +121,6 @@ class NoteQuestion:
 
     @property
     def prompt(self) -> str:
-        """Name of the prompt, for the journal."""
         if self.links is None:
             return METADATA_PROMPT
         return LINKING_PROMPT if self.metadata is None else JOINT_PROMPT

@@ -116,12 +116,10 @@ def quoted(text: str) -> str:
 
 
 def text_schema(shortest: int, longest: int) -> dict[str, Any]:
-    """A text of so many characters."""
     return {"type": "string", "minLength": shortest, "maxLength": longest}
 
 
 def choice_schema(names: Sequence[str]) -> dict[str, Any]:
-    """One of these."""
     return {"type": "string", "enum": list(names)}
 
 

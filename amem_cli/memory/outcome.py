@@ -257,7 +257,6 @@ class NoteAnalysis:
 
     @property
     def use(self) -> ModelUse:
-        """Cost of all steps."""
         return self.description.step.use + self.linking.step.use
 
     @property

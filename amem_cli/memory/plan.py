@@ -304,7 +304,6 @@ class ProcessPlan:
         return found, records
 
     def _update_neighbours_links(self) -> list[ChangedLink]:
-        """Update links of the notes that this one is linked with."""
         linking, note, index = self._analysis.linking, self.note.note, self._ports.index
         linked = {target_of(text, note.path, index) for text in note.links} - {note.path}
         changed = []

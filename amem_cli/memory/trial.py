@@ -183,7 +183,6 @@ class _Trial:
 
     @property
     def questions(self) -> int:
-        """How many there are in all."""
         return PROBES + CONTEXTS if self.weak else len(trial_cases())
 
     def _questions(self) -> Iterator[tuple[TrialCase, bool]]:

@@ -277,7 +277,6 @@ def _identify(server: LocalServer, seconds: float) -> LocalServer | None:
 
 
 def _sizes(server: LocalServer, seconds: float) -> dict[str, ModelSize]:
-    """What an Ollama says of the sizes of its models."""
     listing = _listing(f"{server.url.removesuffix('/v1')}/api/tags", seconds) or {}
     rows = listing.get("models")
     rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -33,8 +33,6 @@ class HttpFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A server's complete reply."""
-
     status: int
     retry_after: str
     body: bytes = field(repr=False)

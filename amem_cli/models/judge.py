@@ -48,7 +48,6 @@ class LlamaCppJudge(LlamaCppFile):
     def relations(
         self, newer: NoteText, olders: Sequence[NoteText], *, most_tokens: int, seconds: float
     ) -> list[dict[str, float]]:
-        """How the newer note is related to each older one; see `ports.Judge`."""
         if not olders or self._is_resting:
             return []
         longest = most_tokens * _LETTERS_PER_TOKEN

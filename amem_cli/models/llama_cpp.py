@@ -76,7 +76,6 @@ class JsonLineChild:
 
     @property
     def is_alive(self) -> bool:
-        """False once the child has ended."""
         return self._process.poll() is None
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -192,7 +191,6 @@ class LlamaCppFile:
 
     @property
     def process_id(self) -> int | None:
-        """The child's process id, None if none runs."""
         child = self._child
         return child.process_id if child else None
 

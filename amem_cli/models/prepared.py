@@ -69,7 +69,6 @@ def open_chosen_encoder(
 
 
 def encoder_cache(environment: Mapping[str, str]) -> Path:
-    """The folder of prepared encoders."""
     return user_cache_folder(environment) / "encoders"
 
 

@@ -44,7 +44,6 @@ class ModelStore:
         self._folder = user_data_folder(environment) / "models"
 
     def models(self) -> list[PulledModel]:
-        """All models, by name."""
         try:
             paths = sorted(self._folder.glob(f"*{GGUF_ENDING}"))
         except OSError:

@@ -104,7 +104,6 @@ class NameList:
     def by_meaning(
         self, near: Mapping[str, float], limit: int, *, besides: Iterable[str] = ()
     ) -> list[NoteName]:
-        """The notes nearest in meaning, by their titles."""
         left_out = {*besides}
         order = sorted(near, key=lambda path: -near[path])
         entries = (self._titles.get(path) for path in order if path not in left_out)

@@ -48,8 +48,6 @@ def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSu
 
 @dataclass(frozen=True, slots=True)
 class LinkView:
-    """A link from or to a note."""
-
     id: str | None
     path: str
     title: str
@@ -60,8 +58,6 @@ class LinkView:
 
 @dataclass(frozen=True, slots=True)
 class NoteView:
-    """A note with its links."""
-
     summary: NoteSummary
     note: Note
     raw: bytes

@@ -34,7 +34,6 @@ class OpenLink:
         return frozenset((self.source.path, self.target.path))
 
     def other(self, path: str) -> NoteSummary:
-        """The note at the other end."""
         return self.target if self.source.path == path else self.source
 
 

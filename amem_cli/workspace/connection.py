@@ -148,7 +148,6 @@ class ConfiguredModels:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
         return self._layers[0]
 
     @property
@@ -285,7 +284,6 @@ class Connection:
 
     @cached_property
     def vault(self) -> VaultFolder:
-        """The folder of notes."""
         from amem_cli.vault.folder import VaultFolder
 
         state = self.models.root / STATE_FOLDER
@@ -296,7 +294,6 @@ class Connection:
 
     @cached_property
     def index(self) -> MemoryIndex:
-        """The open index."""
         from amem_cli.index.memory_index import MemoryIndex
         from amem_cli.index.sync import synchronise
 
@@ -364,7 +361,6 @@ class Connection:
         return EveryPath()
 
     def close(self) -> None:
-        """Close the index."""
         index = self.__dict__.pop("index", None)
         if index is not None:
             self.__dict__.pop("ports", None)

@@ -55,12 +55,10 @@ TEXTS = Field(longest=BOUNDED_WORDS)
 
 
 def record(fields: Fields, source: Source = "") -> Field:
-    """An object."""
     return Field(source, fields)
 
 
 def listed(fields: Fields, source: Source = "", *, longest: int | None = None) -> Field:
-    """A list of objects."""
     return Field(source, fields, True, longest)
 
 
@@ -293,7 +291,6 @@ def seen_from(path: str, links: Iterable[OpenLink]) -> list[dict[str, Any]]:
 
 
 def graph_document(graph: Graph) -> dict[str, Any]:
-    """The whole network."""
     return {
         "nodes": [
             {**document(_GRAPH_NOTE, graph.nodes[path]), "degree": degree}

@@ -161,17 +161,14 @@ class OpenVault:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
         return self.models.settings
 
     @property
     def vault(self) -> VaultFolder:
-        """The folder of notes."""
         return self._connection.vault
 
     @property
     def index_file(self) -> Path:
-        """The index of this vault."""
         return self.root / STATE_FOLDER / "index.db"
 
     @property
@@ -186,12 +183,10 @@ class OpenVault:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the settings."""
         return self.models.encoder
 
     @property
     def caller_now(self) -> Caller:
-        """Who calls, in this thread."""
         return self._connection.caller
 
     @property

@@ -120,7 +120,6 @@ class Survey:
         return tuple(choice for choice in self.choices if choice.kind not in _OWN_NAMES)
 
     def named(self, name: str) -> Choice | None:
-        """The choice of a name; None if there is none."""
         found = [choice for choice in self.choices if choice.name == name]
         if len(found) > 1:
             places = ", ".join(choice.place for choice in found)

@@ -70,7 +70,6 @@ def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdic
 
 
 def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str, str]) -> None:
-    """Remember a verdict."""
     if not subject:
         return
     verdicts = {key: each for key, each in _verdicts(environment).items() if key != subject}
