@@ -88,7 +88,6 @@ class Statement:
         pointer: what leads to it: a link, its title or most of it, the day when it was written, a
             longer time, or its subject alone.
         words: those of the cue, folded.
-        sentence: the one with the cue.
         behind: what follows the cue in it, folded.
         acts: the cue stands before what it speaks of.
         following: the next sentence of its paragraph, or empty.
@@ -136,7 +135,6 @@ class SpokenTitle(NamedTuple):
         pattern: finds it in a folded sentence: whole, or its beginning of three words or more; one
             of one word only within quotation marks. None if it has too few telling words.
         is_unmistakable: it names something that is written: a plan, a list, a date.
-        stems: of its telling words.
     """
 
     pattern: re.Pattern[str] | None

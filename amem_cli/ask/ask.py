@@ -89,7 +89,6 @@ class Answer:
         how: in the words of a `model`, as an `extract` of the notes, or `nothing`.
         citations: best first, what supersedes a note right before it; none unless the notes hold an
             answer.
-        shown: notes that were looked at, best first.
         near: how near the notes come; None for a model's answer.
         problems: what went wrong or was replaced, one line each.
     """
@@ -211,17 +210,17 @@ def _newer(
 ) -> dict[str, list[str]]:
     """Labels of the sources that are newer than each of them, and say so."""
     labels = {source.path: source.label for source in sources}
-    likely = proposed or {}
     return {
-        source.label: [
-            labels[path]
-            for path in dict.fromkeys(
-                (*(note.path for note in source.newer), *likely.get(source.path, ()))
-            )
-            if path in labels
-        ]
+        source.label: [labels[path] for path in _paths_of_newer(source, proposed) if path in labels]
         for source in sources
     }
+
+
+def _paths_of_newer(
+    note: QuotedNote | Citation, proposed: Mapping[str, Sequence[str]] | None
+) -> list[str]:
+    own = (each.path for each in note.newer)
+    return list(dict.fromkeys((*own, *(proposed or {}).get(note.path, ()))))
 
 
 def _proposed(ports: VaultPorts, sources: Sequence[QuotedNote]) -> dict[str, list[str]]:
@@ -292,14 +291,8 @@ def _told_apart(
     """The citations, each with whether one that revises it, or likely does, is cited too."""
     cited = list(citations)
     paths = {each.path for each in cited}
-    likely = proposed or {}
     return tuple(
-        replace(
-            each,
-            is_former=not paths.isdisjoint(
-                (*(note.path for note in each.newer), *likely.get(each.path, ()))
-            ),
-        )
+        replace(each, is_former=not paths.isdisjoint(_paths_of_newer(each, proposed)))
         for each in cited
     )
 

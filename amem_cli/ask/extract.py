@@ -39,7 +39,6 @@ class Nearness:
         sentence: best cosine of a sentence, with half of what it holds of the question's words.
         words: how well words alone find the best note, as if of one among few.
         coverage: best share of the question's words, weighted by rarity, that one note holds.
-        notes: how many there are to choose from.
     """
 
     note_cosine: float | None

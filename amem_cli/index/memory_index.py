@@ -70,8 +70,6 @@ class VaultPorts:
     """What reads and changes a vault, except models.
 
     Attributes:
-        names: the vault's names for the program's properties.
-        first_commit: by the path of a note.
         keep_missing: called if notes are missing: paths of those that the index keeps, as while the
             watcher asks what became of them.
     """

@@ -38,11 +38,7 @@ State = Literal["organised", "refused", "question", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about one note; its ticket comes back with the answer.
-
-    Attributes:
-        path: of the note.
-    """
+    """A question about one note; its ticket comes back with the answer."""
 
     path: str
     ticket: str

@@ -104,13 +104,7 @@ def _nothing(question: MetadataQuestion | None, fault: str = "") -> CheckedMetad
 
 @dataclass(frozen=True, slots=True)
 class NoteQuestion:
-    """What a trusted model is asked about a note, which may be less than it could be.
-
-    Attributes:
-        model: its name.
-        vocabulary: the vault's tags, whose spelling is used.
-        similarity: cosine of two texts.
-    """
+    """What a trusted model is asked about a note, which may be less than it could be."""
 
     model: str
     note: Note

@@ -46,11 +46,9 @@ class Comparison:
     In this order, only one model need be in memory at a time.
 
     Attributes:
-        notes: those to compare with.
         results: of each side, in the order of the notes, as far as the run came. Of a result that
             `failed` the first problem says why.
         stopped: why not all was asked, as a line and a hint; empty if nothing stopped the run.
-        judge: of links, where no model decides about them.
     """
 
     ports: VaultPorts

@@ -106,8 +106,6 @@ class LinkQuestion:
         plausible: by path, the links that the evidence does not speak against; a model's link to
             any other note is not believed.
         existing: the machine's links between these notes, and the note, to look at again.
-        evolve: the model may change the older notes.
-        max_links: most links of an answer.
         mends: no link is asked for, as the changes of an earlier answer are to be mended.
     """
 

@@ -56,15 +56,11 @@ class ProcessSettings:
         evolve: older notes may change.
         review: changes of older notes wait for a person's agreement.
         settle_seconds: how long a note that a person edited is left alone.
-        max_links: most links that the machine adds to a note.
-        candidates: how many near notes the model is shown.
-        deadline: seconds for one answer of the model.
         attempts: how often the model is asked about one note; the second time for what was refused.
         trusted: the model is good enough to overrule the analyzer.
         plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
         minimum_strength: least strength, 0..1, of a link that the analyzer writes; weaker ones are
             suggested.
-        judging: how much the judge of links is asked.
     """
 
     evolve: bool = True
@@ -149,12 +145,10 @@ class Outcome:
         written: names of the fields that the machine filled.
         confirmed: links that would be written, had a person not linked the notes already.
         suggested: links that are too weak to be written, the strongest first.
-        changed_links: links made earlier that were updated or removed.
         proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
         failed: the model gave no answer; the analyzer stood in for it.
         unsettled: a person may still be editing the note, so it waits.
-        problems: what went wrong or was replaced, one line each.
     """
 
     path: str

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from amem_cli.models.encoder_config import EncoderConfig, NotReadable, first_position
-from amem_cli.models.onnx_file import INT32, RUNTIME_DOMAIN, GraphWriter
+from amem_cli.models.onnx_file import INT32, GraphWriter
 
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
@@ -60,9 +60,6 @@ def _layers(writer: GraphWriter, tensors: _Tensors, model: Mapping[str, Any]) ->
     if size % heads:
         raise NotReadable(f"{heads} heads do not share {size} numbers")
 
-    def fused(operator: str, inputs: list[str], **attributes: float | int) -> str:
-        return writer.step(operator, inputs, domain=RUNTIME_DOMAIN, attributes=attributes)
-
     def table(name: str) -> str:
         return writer.table(name, tensors[name])
 
@@ -70,21 +67,20 @@ def _layers(writer: GraphWriter, tensors: _Tensors, model: Mapping[str, Any]) ->
         # The library stores weights by output, the graph takes them by input.
         return writer.table(name, tensors[name].T)
 
-    mask = writer.step("Cast", ["attention_mask"], attributes={"to": INT32})
-    ids = writer.step("Cast", ["input_ids"], attributes={"to": INT32})
+    mask = writer.step("Cast", ["attention_mask"], to=INT32)
+    ids = writer.step("Cast", ["input_ids"], to=INT32)
     positions = tensors["embeddings.position_embeddings.weight"][first_position(model) :]
     # All tokens of a text are of the first type, which is added to the positions once.
     types = tensors["embeddings.token_type_embeddings.weight"][0]
-    hidden = writer.step(
+    hidden = writer.fused(
         "EmbedLayerNormalization",
         [
             *(ids, "", table("embeddings.word_embeddings.weight")),
             *(writer.table("embeddings.positions", positions + types), ""),
             *(table(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")),
         ],
-        domain=RUNTIME_DOMAIN,
-        attributes={"epsilon": epsilon},
         unused_outputs=1,
+        epsilon=epsilon,
     )
     for number in range(int(model["num_hidden_layers"])):
         layer = f"encoder.layer.{number}."
@@ -96,7 +92,7 @@ def _layers(writer: GraphWriter, tensors: _Tensors, model: Mapping[str, Any]) ->
             writer.table(f"{own}weight", joined),
             writer.table(f"{own}bias", offsets),
         ]
-        read = fused("Attention", [hidden, *tables, mask], num_heads=heads)
+        read = writer.fused("Attention", [hidden, *tables, mask], num_heads=heads)
 
         def add_and_normalise(branch: str, before: str, output: str, layer: str = layer) -> str:
             product = writer.step("MatMul", [branch, turned(f"{layer}{output}.dense.weight")])
@@ -104,12 +100,11 @@ def _layers(writer: GraphWriter, tensors: _Tensors, model: Mapping[str, Any]) ->
             bias = table(f"{layer}{output}.dense.bias")
             # In two steps: the runtime's joined one takes twice the time of these.
             total = writer.step("Add", [writer.step("Add", [product, bias]), before])
-            shape = {"axis": -1, "epsilon": epsilon}
-            return writer.step("LayerNormalization", [total, *norm], attributes=shape)
+            return writer.step("LayerNormalization", [total, *norm], axis=-1, epsilon=epsilon)
 
         hidden = add_and_normalise(read, hidden, "attention.output")
         grown = writer.step("MatMul", [hidden, turned(f"{layer}intermediate.dense.weight")])
-        active = fused("BiasGelu", [grown, table(f"{layer}intermediate.dense.bias")])
+        active = writer.fused("BiasGelu", [grown, table(f"{layer}intermediate.dense.bias")])
         hidden = add_and_normalise(active, hidden, "output")
     return hidden
 

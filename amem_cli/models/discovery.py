@@ -43,12 +43,7 @@ _BILLIONS = re.compile(r"(?<![a-z0-9.])(?:(\d{1,2})x)?e?(\d{1,4}(?:\.\d{1,3})?)(
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """How large a model is; 0 where it is not known.
-
-    Attributes:
-        bytes: of its weights.
-        billions: of parameters.
-    """
+    """Bytes of a model's weights, and billions of its parameters; 0 where it is not known."""
 
     bytes: int = 0
     billions: float = 0.0
@@ -56,11 +51,7 @@ class ModelSize:
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of this machine, with the names by which it knows its models.
-
-    Attributes:
-        sizes: what an Ollama says of its models, by name.
-    """
+    """A server of this machine, with the names by which it knows its models."""
 
     kind: str
     port: int
@@ -109,12 +100,7 @@ class AgentProgram:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What was found.
-
-    Attributes:
-        memory, free_memory: bytes.
-        runs_files: what runs GGUF files is installed.
-    """
+    """What was found; memory in bytes, `runs_files` if what runs GGUF files is installed."""
 
     memory: int
     free_memory: int
@@ -125,14 +111,8 @@ class Machine:
     programs: tuple[AgentProgram, ...] = ()
 
 
-def look_around(
-    environment: Mapping[str, str], expected: Sequence[LocalServer] | None = None
-) -> Machine:
-    """Look at this machine, in about a second at most.
-
-    Args:
-        expected: servers to ask; None: the usual ones.
-    """
+def look_around(environment: Mapping[str, str], expected: Sequence[LocalServer]) -> Machine:
+    """Look at this machine, and ask the expected servers, in about a second at most."""
     import psutil
 
     files: list[ModelFile] = []
@@ -146,7 +126,7 @@ def look_around(
     worker = threading.Thread(target=gather, name="amem-files", daemon=True)
     until = time.monotonic() + FILE_SECONDS
     worker.start()
-    servers = running_servers(expected_servers(environment) if expected is None else expected)
+    servers = running_servers(expected)
     worker.join(max(until - time.monotonic(), 0.0))
     memory = psutil.virtual_memory()
     return Machine(

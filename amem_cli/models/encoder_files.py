@@ -299,10 +299,8 @@ class Manifest:
         model: the name or folder that was prepared.
         fingerprint, source: content hash and folder of the model's own files.
         reason: why there is no graph, so that the model's own library runs it; else empty.
-        dimension: the length of a vector.
         max_tokens: tokens that the model reads; the rest is cut.
         pad_id: token that fills up the shorter texts of a batch.
-        lowercase: whether texts are lowercased before they are cut into tokens.
         pooling: `mean` or `cls`: how a text's vector comes from those of its tokens.
         document_prompt, query_prompt: put before every text of that kind.
         probe, expected: a text with its prompt, and the vector that the graph gives for it.

@@ -7,7 +7,7 @@ each a number and a value, and a value may be a message again. The numbers here 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ Attribute = int | float
 
 _OPSET = 17
 _IR_VERSION = 8
-# The operators that onnxruntime itself puts in the place of several of the standard.
-RUNTIME_DOMAIN = "com.microsoft"
+_RUNTIME_DOMAIN = "com.microsoft"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FLOAT_TYPE, _INT_TYPE = 1, 2
 # Types of numbers, as a `Cast` names them.
@@ -52,8 +51,8 @@ class GraphWriter:
         inputs: Sequence[str],
         *,
         domain: str = "",
-        attributes: Mapping[str, Attribute] | None = None,
         unused_outputs: int = 0,
+        **attributes: Attribute,
     ) -> str:
         """Add one step; returns the name of its first output."""
         self._count += 1
@@ -63,12 +62,16 @@ class GraphWriter:
         for number in range(unused_outputs):
             message += _bytes(2, f"{output}.{number}".encode())
         message += _bytes(3, output.encode()) + _bytes(4, operator.encode())
-        for name, value in (attributes or {}).items():
+        for name, value in attributes.items():
             message += _bytes(5, _attribute(name, value))
         if domain:
             message += _bytes(7, domain.encode())
         self._nodes.append(message)
         return output
+
+    def fused(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Add one of the operators that onnxruntime itself puts in the place of several."""
+        return self.step(operator, inputs, domain=_RUNTIME_DOMAIN, **attributes)
 
     def table(self, name: str, values: np.ndarray[tuple[int, ...], np.dtype[Any]]) -> str:
         """Add weights, in the file beside the graph: 8-bit integers, all others as float32.
@@ -103,7 +106,7 @@ class GraphWriter:
         graph = nodes + b"".join(_bytes(_GRAPH_INITIALIZER, tensor) for tensor in self._tensors)
         graph += _bytes(_GRAPH_NAME, b"encoder") + _ends(inputs, output)
         model = _number(1, _IR_VERSION) + _bytes(2, b"amem") + _bytes(_MODEL_GRAPH, graph)
-        for domain, version in (("", _OPSET), (RUNTIME_DOMAIN, 1)):
+        for domain, version in (("", _OPSET), (_RUNTIME_DOMAIN, 1)):
             opset = _bytes(1, domain.encode()) + _number(2, version)
             model += _bytes(_MODEL_OPSET, opset)
         path.write_bytes(model)

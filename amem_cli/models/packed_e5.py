@@ -24,7 +24,7 @@ from amem_cli.models.encoder_files import (
     Manifest,
     new_manifest,
 )
-from amem_cli.models.onnx_file import FLOAT, INT32, RUNTIME_DOMAIN, GraphWriter
+from amem_cli.models.onnx_file import FLOAT, INT32, GraphWriter
 
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 
@@ -140,9 +140,6 @@ def _write_tokenizer(packed: _PackedFile, path: Path) -> None:
 def _write_graph(packed: _PackedFile, folder: Path) -> None:
     writer = GraphWriter(folder / WEIGHTS_FILE)
 
-    def fused(operator: str, inputs: list[str], **attributes: int) -> str:
-        return writer.step(operator, inputs, domain=RUNTIME_DOMAIN, attributes=attributes)
-
     def table(name: str) -> str:
         return writer.table(name, packed.floats(name))
 
@@ -153,7 +150,7 @@ def _write_graph(packed: _PackedFile, folder: Path) -> None:
         scales = np.concatenate([one for _, one in tables])
         pairs = numbers.reshape(*numbers.shape[:2], -1, 2)
         weights = writer.table(names[0], pairs[..., 0] | pairs[..., 1] << 4)
-        return fused(
+        return writer.fused(
             "MatMulNBits",
             [given, weights, writer.table(f"{names[0]}.scales", scales.ravel())],
             K=columns,
@@ -164,17 +161,14 @@ def _write_graph(packed: _PackedFile, folder: Path) -> None:
         )
 
     def normalised(total: str, name: str) -> str:
-        return writer.step(
-            "LayerNormalization",
-            [total, table(f"{name}.w"), table(f"{name}.b")],
-            attributes={"axis": -1, "epsilon": packed.epsilon},
-        )
+        norm = [table(f"{name}.w"), table(f"{name}.b")]
+        return writer.step("LayerNormalization", [total, *norm], axis=-1, epsilon=packed.epsilon)
 
     def add_and_normalise(branch: str, before: str, bias: str, norm: str) -> str:
         moved = writer.step("Add", [branch, table(bias)])
         return normalised(writer.step("Add", [moved, before]), norm)
 
-    mask = writer.step("Cast", ["attention_mask"], attributes={"to": INT32})
+    mask = writer.step("Cast", ["attention_mask"], to=INT32)
     hidden = normalised(_embeddings(writer, packed), "emb.ln")
     starts = [writer.constant(f"part.{place}", [place * _SIZE]) for place in range(4)]
     last_axis = writer.constant("last_axis", [2])
@@ -187,11 +181,11 @@ def _write_graph(packed: _PackedFile, folder: Path) -> None:
         ]
         biases = np.concatenate([packed.floats(f"{name}.b") for name in names])
         bias = writer.table(f"{own}qkv.b", biases)
-        read = fused("MultiHeadAttention", [*parts, bias, mask], num_heads=_HEADS)
+        read = writer.fused("MultiHeadAttention", [*parts, bias, mask], num_heads=_HEADS)
         read = product(read, [f"{own}ao.w"], rows=_SIZE, columns=_SIZE)
         hidden = add_and_normalise(read, hidden, f"{own}ao.b", f"{own}aln")
         grown = product(hidden, [f"{own}fi.w"], rows=_INNER, columns=_SIZE)
-        active = fused("BiasGelu", [grown, table(f"{own}fi.b")])
+        active = writer.fused("BiasGelu", [grown, table(f"{own}fi.b")])
         branch = product(active, [f"{own}fo.w"], rows=_SIZE, columns=_INNER)
         hidden = add_and_normalise(branch, hidden, f"{own}fo.b", f"{own}oln")
     writer.write(folder / GRAPH_FILE, ("input_ids", "attention_mask"), hidden)
@@ -200,9 +194,9 @@ def _write_graph(packed: _PackedFile, folder: Path) -> None:
 def _embeddings(writer: GraphWriter, packed: _PackedFile) -> str:
     """Steps from token ids to the sum of what words, positions and types give."""
     numbers, scales = packed.blocks("emb.word", _WORDS)
-    ids = writer.step("Cast", ["input_ids"], attributes={"to": INT32})
+    ids = writer.step("Cast", ["input_ids"], to=INT32)
     words = writer.table("emb.word", numbers.astype(np.int8) - np.int8(_MIDDLE))
-    rows = writer.step("Cast", [writer.step("Gather", [words, ids])], attributes={"to": FLOAT})
+    rows = writer.step("Cast", [writer.step("Gather", [words, ids])], to=FLOAT)
     scale = writer.step("Gather", [writer.table("emb.word.scales", scales[..., None]), ids])
     scaled = writer.step("Mul", [rows, scale])
     embedded = writer.step("Reshape", [scaled, writer.constant("row_shape", [0, 0, _SIZE])])
@@ -210,7 +204,7 @@ def _embeddings(writer: GraphWriter, packed: _PackedFile) -> str:
     positions = packed.floats("emb.pos").reshape(-1, _SIZE) + packed.floats("emb.type")[:_SIZE]
     shape = writer.step("Shape", ["input_ids"])
     axis = writer.constant("token_axis", [1])
-    length = writer.step("Gather", [shape, axis], attributes={"axis": 0})
+    length = writer.step("Gather", [shape, axis], axis=0)
     first = writer.constant("first", [0])
     cut = writer.step("Slice", [writer.table("emb.pos", positions), first, length, first])
     return writer.step("Add", [embedded, cut])

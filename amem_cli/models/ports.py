@@ -88,9 +88,7 @@ class ModelAnswer:
         text: the raw answer, meant to be JSON; not yet checked.
         complete: False if length, deadline or a filter cut the answer.
         prompt_tokens, answer_tokens: as counted by the model, 0 if it does not report them.
-        seconds: wall time.
         truncated: the model was shown only a part of the text.
-        refused: the model declined to answer.
         reused_tokens: those of the prompt that were not computed again, 0 if that is unknown.
         starved: the model's thinking took the room of the answer.
     """

@@ -55,7 +55,6 @@ class Dialect:
 
     Attributes:
         window: tokens of the context window, for Ollama's own API; 0 for OpenAI's.
-        form: one of `FORMS`.
         left_out: parameters that the server does not know.
         room: how many times the bound of an answer is asked for, because the model thinks.
     """
@@ -81,8 +80,8 @@ class Dialect:
         prompt reads them once; the schema differs from note to note.
         """
         schema = to_json_schema(request.schema, bounds=self.form != "schema")
-        instructions, text = prompt_parts(request, None if self.by_schema else schema)
-        said = [instructions, *(part for each in request.examples for part in each), text]
+        text = _text(request, None if self.by_schema else schema)
+        said = [request.instructions, *(part for each in request.examples for part in each), text]
         roles = ["system", *("user", "assistant") * len(request.examples), "user"]
         messages = [{"role": role, "content": part} for role, part in zip(roles, said, strict=True)]
         body: dict[str, Any] = {"model": model, "messages": messages, "stream": False}
@@ -212,14 +211,14 @@ def answer_text(content: str, request: ModelRequest) -> str:
     return content if found is None else found
 
 
-def prompt_parts(request: ModelRequest, schema: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Instructions and text of a request, with the schema in words where it has no other way."""
+def _text(request: ModelRequest, schema: Mapping[str, Any] | None) -> str:
+    """The text of a request, with the schema in words where it has no other way."""
     # Lone surrogates have no UTF-8, which the server would refuse.
     text = without_control_strings(request.text.encode("utf-8", "replace").decode("utf-8"))
     if schema is not None:
         in_words = json.dumps(schema, ensure_ascii=False)
         text += f"\n\nAnswer with one JSON object and nothing else. Its JSON schema:\n{in_words}"
-    return request.instructions, text
+    return text
 
 
 def server_message(body: bytes) -> str:

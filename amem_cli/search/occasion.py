@@ -50,7 +50,6 @@ class Turn:
 
     Attributes:
         speaker: who says it, folded; empty if the note does not begin with a name and a colon.
-        asks: its text ends with a question.
         length: characters of its first passages; a long note need not be read whole.
     """
 

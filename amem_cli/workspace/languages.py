@@ -40,7 +40,6 @@ class EncoderProposal:
     """Another encoder for a vault whose languages its own does not know.
 
     Attributes:
-        message: why, in one line.
         install: the command that installs it; empty if it is here.
     """
 

@@ -41,12 +41,9 @@ class OpenVault:
     Attributes:
         overrides: settings given by the command's own options, by field name.
         notify: receives a line about anything that the user may want to know.
-        environment: variables, keys among them.
         caller: who calls, outside of a `call`.
         clock: None is the system's.
         keep_missing: missing notes stay known, as somebody else decides what became of them.
-        models: the settings in force with their models.
-        is_closed: nothing can be asked any more.
     """
 
     root: Path

@@ -58,9 +58,7 @@ class Choice:
         model, backend, base_url: as `amem model use` takes them.
         sha256: the digest that was checked when it was downloaded.
         bytes, billions: of its weights and of parameters; 0 where that is not known.
-        leaves_machine: texts go to another machine, as far as amem knows.
         verdict: of `amem model test`, if it was tested.
-        in_use: the vault names it.
         is_lost: its file or program is gone, or the user of this machine did not agree to it.
         problem: why it is not recommended, in words; empty if nothing speaks against it.
     """
