@@ -20,7 +20,7 @@ from typer.main import get_group
 
 from amem_cli.cli.main import app, global_options_first
 from amem_cli.data import text
-from amem_cli.settings import STATE_FOLDER, find_vault
+from amem_cli.settings import STATE_FOLDER, choices, explanations, find_vault, setting_keys
 
 SHELLS = ("bash", "zsh", "fish")
 # The scripts leave it to the shell, which knows files better.
@@ -136,15 +136,11 @@ def _of_index(kind: str) -> Callable[[Any, str], Found]:
 
 
 def _keys(context: Any, incomplete: str) -> Found:
-    from amem_cli.settings import explanations, setting_keys
-
     meanings = explanations()
     return [(key, meanings.get(key, "")) for key in setting_keys()]
 
 
 def _values_of_key(context: Any, incomplete: str) -> Found:
-    from amem_cli.settings import choices
-
     return [(choice, "") for choice in choices(context.params.get("key") or "")]
 
 

@@ -10,6 +10,16 @@ import typer
 from typer import Argument, Option
 
 from amem_cli.cli.session import Session, session_of
+from amem_cli.errors import SettingsError
+from amem_cli.settings import (
+    Settings,
+    explanations,
+    load_settings,
+    parse_setting,
+    setting,
+    setting_keys,
+    user_settings_file,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +47,6 @@ def list_settings(context: typer.Context) -> None:
 
         amem config list
     """
-    from amem_cli.settings import Settings, explanations, setting_keys
-
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         settings, origin = workspace.settings, workspace.models.origin
@@ -67,8 +75,6 @@ def get(context: typer.Context, key: KeyArgument) -> None:
 
         amem config get evolution.mode
     """
-    from amem_cli.settings import setting
-
     session = session_of(context)
     default = _as_json(setting(key).default)
     with session.workspace(sync=False) as workspace:
@@ -94,9 +100,6 @@ def set_value(
         amem config set evolution.mode off
         amem config set default_vault ~/notes --user
     """
-    from amem_cli.errors import SettingsError
-    from amem_cli.settings import parse_setting
-
     session = session_of(context)
     new = parse_setting(key, value)
     # A vault's settings travel with the vault, and a key would travel with them.
@@ -118,8 +121,6 @@ def unset(context: typer.Context, key: KeyArgument, user: UserOption = False) ->
         amem config unset evolution.mode
         amem config unset default_vault --user
     """
-    from amem_cli.settings import load_settings, setting, user_settings_file
-
     session = session_of(context)
     name = setting(key).name
     path = _write(session, key, None, user=user)
@@ -132,7 +133,6 @@ def unset(context: typer.Context, key: KeyArgument, user: UserOption = False) ->
 
 def _write(session: Session, key: str, value: Value | None, *, user: bool) -> Path:
     """Write a setting or, for None, remove it; returns the file."""
-    from amem_cli.settings import user_settings_file
     from amem_cli.vault.settings_file import write_values
     from amem_cli.workspace.model_choice import choose
 

@@ -9,15 +9,12 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from amem_cli.errors import SettingsError, UsageError
 from amem_cli.system.command_lines import EDITOR, find_program, split
 from amem_cli.system.keys import keys_at_once, read_keys
 from amem_cli.system.processes import own_group
-
-if TYPE_CHECKING:
-    from amem_cli.terminal.output import Output
+from amem_cli.terminal.output import Output
 
 _SECONDS_TO_OPEN = 5.0
 
@@ -110,11 +107,7 @@ def open_in_editor(path: Path) -> None:
 
 
 def open_address(address: str, *, hint: str) -> None:
-    """Have the desktop open an address in the program that is there for it.
-
-    Raises:
-        SettingsError: there is no such program.
-    """
+    """Have the desktop open an address in the program that is there for it."""
     failed = SettingsError(f"nothing opened {address}", hint=hint)
     if sys.platform == "win32":
         import typer
@@ -154,10 +147,6 @@ def write_export(path: Path, content: str | Iterable[str]) -> None:
     """Write a file that the user named, text as UTF-8.
 
     An existing file is replaced only once the new one is complete.
-
-    Raises:
-        UsageError: the path is in amem's own folder.
-        SettingsError: the file cannot be written.
     """
     from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
 

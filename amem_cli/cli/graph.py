@@ -15,11 +15,13 @@ from typer import Argument, Option
 from amem_cli.cli.files import write_export
 from amem_cli.cli.session import PrivateOption, Session, report_left_out, session_of
 from amem_cli.errors import NotFoundError, UsageError
-from amem_cli.graph.formats import FORMATS, MAP_FORMATS, suffixes
+from amem_cli.graph.clusters import Cluster, clusters, overview
+from amem_cli.graph.formats import FORMATS, MAP_FORMATS, export, suffixes
+from amem_cli.graph.graph import Graph, distances, neighbourhood, part, shown_graph
+from amem_cli.language.safe_text import json_text
+from amem_cli.terminal.output import Console
 
 if TYPE_CHECKING:
-    from amem_cli.graph.clusters import Cluster
-    from amem_cli.graph.graph import Graph
     from amem_cli.workspace.workspace import Workspace
 
 # The layout of a map takes noticeable time from this many notes.
@@ -61,11 +63,8 @@ def graph(
         amem graph "Weekly review" --format dot | dot -Tsvg > review.svg
         amem graph --map --output map.html
     """
-    from amem_cli.graph.clusters import clusters, overview
-    from amem_cli.graph.graph import distances, neighbourhood, shown_graph
     from amem_cli.graph.map import check_map_package
     from amem_cli.terminal.graph import show_neighbourhood, show_overview
-    from amem_cli.terminal.output import Console
 
     session = session_of(context)
     form = _form(session, form, output, as_map=as_map)
@@ -148,9 +147,6 @@ def _network(
     away: Mapping[str, int] | None,
 ) -> str:
     """The whole network, or what is not too far `away` from a note, for another program."""
-    from amem_cli.graph.clusters import clusters
-    from amem_cli.graph.formats import export
-    from amem_cli.graph.graph import part
     from amem_cli.workspace.documents import graph_document
 
     network = network if away is None else part(network, away)
@@ -169,7 +165,6 @@ def _network(
 
 
 def _map(session: Session, workspace: Workspace, network: Graph, form: str) -> str:
-    from amem_cli.graph.clusters import clusters
     from amem_cli.graph.map import note_positions
     from amem_cli.workspace.documents import graph_document
 
@@ -220,8 +215,6 @@ def _deliver(session: Session, content: str, form: str, path: Path | None, notes
 
 
 def _json(document: dict[str, Any]) -> str:
-    from amem_cli.language.safe_text import json_text
-
     return json_text(document, indent=2) + "\n"
 
 

@@ -22,8 +22,10 @@ from amem_cli.cli.session import (
     session_of,
 )
 from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.notes.note import Relation
 from amem_cli.system.command_lines import joined
+from amem_cli.terminal.output import obsidian_address
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
@@ -139,7 +141,6 @@ def _show_outcome(
     Args:
         known: the note existed before and nothing was added.
     """
-    from amem_cli.language.safe_text import on_one_line
     from amem_cli.terminal.notes import show_outcome
 
     def document() -> dict[str, object]:
@@ -244,7 +245,6 @@ def open_(
         amem open "Weekly review" --editor
     """
     from amem_cli.cli.files import on_desktop, open_address
-    from amem_cli.terminal.output import obsidian_address
 
     session = session_of(context)
     with session.workspace() as workspace:

@@ -27,6 +27,7 @@ from amem_cli.cli.session import (
     session_of,
 )
 from amem_cli.errors import EXIT_NOT_FOUND, EncoderError, SettingsError, UsageError
+from amem_cli.terminal.output import titled
 
 if TYPE_CHECKING:
     from amem_cli.workspace.workspace import SearchResult, Workspace
@@ -250,8 +251,6 @@ def list_(
         rows = [listed_document(note) for note in notes]
         session.output.json_line(rows, indent=2)
         return
-    from amem_cli.terminal.output import titled
-
     console = session.output.console()
     for each in notes:
         note = each.note

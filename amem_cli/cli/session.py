@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from typer import Argument, Option
 
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.language.safe_text import on_one_line
+from amem_cli.settings import find_vault
 from amem_cli.terminal.output import Output, plural
 
 if TYPE_CHECKING:
@@ -35,8 +37,6 @@ class Session:
     @property
     def root(self) -> Path:
         """The vault's folder."""
-        from amem_cli.settings import find_vault
-
         return find_vault(self.vault)
 
     @contextlib.contextmanager
@@ -269,8 +269,6 @@ def report_unknown_tags(session: Session, workspace: Workspace, tags: Sequence[s
     """Name the tags that no note has, and those like them."""
     if not tags:
         return
-    from difflib import get_close_matches
-
     known = workspace.index.notes.tag_counts()
     parts = {
         "/".join(tag.split("/")[:end]) for tag in known for end in range(1, tag.count("/") + 2)

@@ -45,11 +45,7 @@ class NewNote:
 
 
 def add(ports: VaultPorts, new: NewNote) -> str:
-    """Write a new note and index it; its path.
-
-    Raises:
-        UsageError, SettingsError: there is no text, a tag or id is impossible, or no free name.
-    """
+    """Write a new note and index it; its path."""
     raw = text_bytes(new.content)
     # The text may begin with properties of its own; what the caller gives adds to them.
     given = parse_note("note.md", raw, ports.names)

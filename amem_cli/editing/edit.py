@@ -80,9 +80,6 @@ def update(
 
     Args:
         text: hash of the text that the edits were made for; empty for any.
-
-    Raises:
-        UsageError, HeaderRefused, WriteConflict: nothing was written.
     """
     with _draft(ports, note.path) as draft:
         _require_text(draft, text)
@@ -107,10 +104,6 @@ def edit_text(ports: VaultPorts, note: NoteSummary, edit: TextEdit, *, text: str
 
     Args:
         text: as for `update`.
-
-    Raises:
-        NotFoundError: the place is not there, or not only once.
-        UsageError, HeaderRefused, WriteConflict: nothing was written.
     """
     with _draft(ports, note.path) as draft:
         _require_text(draft, text)
@@ -129,12 +122,7 @@ def _text_of(raw: bytes, path: str) -> str:
 
 
 def _edited(text: str, edit: TextEdit) -> str:
-    """The text with the one place replaced; it keeps its line ends.
-
-    Raises:
-        NotFoundError: the place is not there, or there is more than one.
-        UsageError: the edit names no place, or two.
-    """
+    """The text with the one place replaced; it keeps its line ends."""
     if bool(edit.find) == bool(edit.section):
         raise UsageError("give `find` or `section`, one of them")
     end = "\r\n" if "\r\n" in text else "\n"

@@ -102,11 +102,6 @@ def move(
         unseen: paths whose notes the caller is not told of: beside such a name the note gets a
             number.
         editor: what is open there is changed by it, before anything else.
-
-    Raises:
-        UsageError: the name is the note's already, is another note's, or no link can hold it.
-        UnsafePath: it leads out of the vault or into a dot folder.
-        HeaderRefused, SettingsError, WriteConflict: nothing was done.
     """
     folder, slash, last = name.strip().rpartition("/")
     if not last.strip():

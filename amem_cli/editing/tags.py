@@ -37,13 +37,7 @@ class Retagged:
 
 
 def rename_tag(ports: VaultPorts, old: str, new: str) -> Retagged:
-    """Give a tag another name, in properties and texts; the tags nested in it follow.
-
-    Raises:
-        NotFoundError: no note has the tag.
-        UsageError: the new one cannot be a tag, or notes have it already.
-        SettingsError, WriteConflict: nothing was written.
-    """
+    """Give a tag another name, in properties and texts; the tags nested in it follow."""
     with ports.changes.locked():
         source = _known(ports, old)
         target = checked_tag(new)
@@ -58,7 +52,7 @@ def rename_tag(ports: VaultPorts, old: str, new: str) -> Retagged:
 
 
 def merge_tags(ports: VaultPorts, sources: Sequence[str], into: str) -> Retagged:
-    """Make several tags one; the tags nested in them follow. Errors as for `rename_tag`."""
+    """Make several tags one; the tags nested in them follow."""
     with ports.changes.locked():
         target = checked_tag(into)
         # As the notes spell it.

@@ -70,10 +70,6 @@ def open_source(
         kind: what the user says it is; None to detect it.
         vault: the vault's folder, which is not imported into itself.
         first_commits: given a folder, what git says of its files.
-
-    Raises:
-        UsageError: the kind is unknown or does not fit.
-        SettingsError: it cannot be read, or is of no known kind.
     """
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--from {kind!r} is unknown", hint=f"One of: {', '.join(KINDS)}.")

@@ -9,16 +9,21 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from amem_cli.data import table
 from amem_cli.graph.clusters import Cluster, cluster_of
-from amem_cli.graph.graph import distances, joining, part, relation_label, shortened
+from amem_cli.graph.graph import (
+    Edge,
+    Graph,
+    distances,
+    joining,
+    part,
+    relation_label,
+    shortened,
+)
 from amem_cli.language.safe_text import flowed, json_text, on_one_line
-
-if TYPE_CHECKING:
-    from amem_cli.graph.graph import Edge, Graph
 
 FORMATS = ("text", "json", "dot", "mermaid", "graphml", "canvas", "html")
 MAP_FORMATS = ("html", "json")

@@ -13,16 +13,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amem_cli.data import table
-from amem_cli.graph.graph import shortened
+from amem_cli.graph.graph import Edge, Graph, shortened
 from amem_cli.graph.stats import link_days, note_days
 from amem_cli.markdown.outline import headings
 from amem_cli.markdown.plain_text import prose
-
-if TYPE_CHECKING:
-    from amem_cli.graph.graph import Edge, Graph
 
 LONGEST_BEGINNING = 300
 # Characters of the beginnings of all notes together, so that a large page stays small.

@@ -78,11 +78,7 @@ class ChangeStore:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the vault against other writers of this program; may be nested.
-
-        Raises:
-            SettingsError: another process holds it for too long, or the folder is not writable.
-        """
+        """Hold the vault against other writers of this program; may be nested."""
         from filelock import Timeout
 
         try:

@@ -86,11 +86,7 @@ class JournalFolder:
         self._following = threading.Lock()
 
     def append(self, events: Sequence[Event]) -> None:
-        """Add events durably, as whole lines.
-
-        Raises:
-            SettingsError: the journal cannot be written.
-        """
+        """Add events durably, as whole lines."""
         if not events:
             return
         month = events[0].time[:7]

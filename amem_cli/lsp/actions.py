@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types as lsp
 
@@ -11,6 +11,7 @@ from amem_cli.doctor.one_note import NoteChecks, PlacedFinding, similar_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.editing.edit import link, unlink
 from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.index.records import NoteSummary
 from amem_cli.lsp.editor import (
     ACCEPT,
     EXTRACT,
@@ -28,9 +29,6 @@ from amem_cli.lsp.rename import document_edit
 from amem_cli.markdown.links import format_link
 from amem_cli.notes.names import shortest_target
 from amem_cli.search.suggestions import suggestions
-
-if TYPE_CHECKING:
-    from amem_cli.index.records import NoteSummary
 
 _LINKS_OFFERED = 5
 _REASON_CHARACTERS = 80

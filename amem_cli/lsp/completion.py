@@ -7,6 +7,7 @@ from lsprotocol import types as lsp
 from amem_cli.lsp.editor import Document, Editor, first_lines
 from amem_cli.markdown.links import format_link
 from amem_cli.markdown.outline import TypedLink, TypedTag, headings, typed_link, typed_tag
+from amem_cli.notes.names import resolve
 from amem_cli.notes.note import body_place
 from amem_cli.search.completion import NoteName
 
@@ -75,8 +76,6 @@ def _filter_text(label: str, typed: str) -> str | None:
 
 
 def _headings(editor: Editor, document: Document, typed: TypedLink) -> lsp.CompletionList:
-    from amem_cli.notes.names import resolve
-
     path = document.path
     if typed.target.strip():
         found = resolve(typed.target, document.path, editor.vault.index.names)

@@ -72,13 +72,11 @@ class Positions:
         return start + len(before.decode(self._codec, "ignore"))
 
     def position(self, offset: int) -> lsp.Position:
-        """The position of an offset."""
         line = bisect_right(self._starts, offset) - 1
         before = self._text[self._starts[line] : min(offset, self._ends[line])]
         return lsp.Position(line, len(before.encode(self._codec, "replace")) // self._width)
 
     def range(self, start: int, end: int) -> lsp.Range:
-        """The range of a slice."""
         return lsp.Range(self.position(start), self.position(end))
 
     def line_end(self, line: int) -> int:
@@ -107,7 +105,6 @@ class Document:
 
     @cached_property
     def positions(self) -> Positions:
-        """Places in the text as the editor counts them."""
         return Positions(self.text, self.encoding)
 
     @cached_property
@@ -116,7 +113,6 @@ class Document:
         return body_place(self.text)
 
     def at(self, position: lsp.Position) -> int:
-        """The offset of a position."""
         return self.positions.offset(position)
 
 
@@ -154,11 +150,7 @@ class Editor:
         return Document(uri, path, text, version, self.server.encoding)
 
     def text(self, path: str) -> str:
-        """The text of a note's file, header included; what is not UTF-8 is replaced.
-
-        Raises:
-            NotFoundError, SettingsError: it cannot be read.
-        """
+        """The text of a note's file, header included; what is not UTF-8 is replaced."""
         return self.vault.vault.read(path).raw.decode("utf-8", "replace")
 
     def target(self, link: WikiLink, source: str) -> str | None:
@@ -206,7 +198,6 @@ def note_path(root: Path, uri: str) -> str | None:
 
 
 def note_uri(root: Path, path: str) -> str:
-    """The address of a note."""
     return from_fs_path(str(root / path)) or ""
 
 

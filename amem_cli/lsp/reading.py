@@ -103,9 +103,8 @@ def _place_in(document: Document, fragment: str) -> lsp.Range:
         place = block_place(document.text, fragment[1:])
     elif fragment:
         heading = heading_named(headings(document.text, document.body), fragment)
-        place = heading.start if heading is not None else None
-    start = 0 if place is None else place
-    return document.positions.range(start, start)
+        place = heading.start if heading else None
+    return document.positions.range(place or 0, place or 0)
 
 
 def references(editor: Editor, params: lsp.ReferenceParams) -> list[lsp.Location]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
 from amem_cli.editing.move import OpenInEditor
 from amem_cli.errors import UsageError
+from amem_cli.index.records import NoteSummary
 from amem_cli.lsp.editor import Document, Editor, note_uri
 from amem_cli.markdown.links import target_span
 from amem_cli.markdown.outline import headings
 from amem_cli.notes.note_links import link_at
-
-if TYPE_CHECKING:
-    from amem_cli.index.records import NoteSummary
 
 _LONG = 400
 
@@ -95,11 +93,7 @@ def rename(editor: Editor, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
         raise UsageError("this editor cannot rename files", hint=hint)
 
     texts = {path: each.text for path, each in editor.open_documents.items()}
-
-    def apply(texts: Mapping[str, str], names: tuple[str, str] | None) -> bool:
-        return _apply(editor, texts, names)
-
-    opened = OpenInEditor(texts, apply)
+    opened = OpenInEditor(texts, partial(_apply, editor))
     moved = editor.vault.move(note, params.new_name, editor=opened)
     for line in moved.left:
         editor.server.tell(line)
@@ -116,8 +110,6 @@ def _apply(editor: Editor, texts: Mapping[str, str], names: tuple[str, str] | No
     ]
     if names is not None:
         old, new = names
-        root = editor.vault.root
-        uri = note_uri(root, new)
-        changes.append(lsp.RenameFile(editor.uri(old), uri))
+        changes.append(lsp.RenameFile(editor.uri(old), note_uri(editor.vault.root, new)))
     label = f"Rename to {_stem(names[1])}" if names else "Rename a note"
     return editor.server.apply(lsp.WorkspaceEdit(document_changes=changes), label)

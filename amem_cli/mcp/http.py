@@ -54,9 +54,6 @@ def open_door(port: int, environment: Mapping[str, str]) -> Door:
 
     Args:
         port: 0 for any that is free.
-
-    Raises:
-        SettingsError: the port is taken, or the token in the environment is too short.
     """
     given = environment.get(TOKEN, "").strip()
     if given and (len(given) < _SHORTEST_TOKEN or not given.isascii()):

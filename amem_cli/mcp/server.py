@@ -209,11 +209,7 @@ class AgentServer:
 
 
 def _prompt_text(prompt: Mapping[str, Any], given: Mapping[str, str]) -> str:
-    """One of the prompts with its arguments.
-
-    Raises:
-        UsageError: an argument is missing, unknown or too long.
-    """
+    """One of the prompts with its arguments; `UsageError` if they do not fit."""
     told = {}
     for name, about in prompt["takes"].items():
         value = given.get(name, "").strip()

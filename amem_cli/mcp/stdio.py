@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -53,8 +54,6 @@ def message_of(line: bytes | None) -> JSONRPCMessage:
     Raises:
         Refused: it is not a message.
     """
-    import json
-
     from mcp_types.jsonrpc import (
         INVALID_REQUEST,
         PARSE_ERROR,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -183,8 +184,8 @@ def _rule(width: int, height: int) -> list[Text]:
     return [_line((("─" * width, "dim"),))] if height >= _ROOMY else []
 
 
-class _Notices:
-    """Shows on the board what is written to stderr."""
+class _Notices(io.TextIOBase):
+    """Shows on the board, which breaks lines itself, what is written to stderr."""
 
     def __init__(self, board: WatchBoard) -> None:
         self._board = board
@@ -193,10 +194,3 @@ class _Notices:
         for line in filter(str.strip, text.split("\n")):
             self._board.notice(line)
         return len(text)
-
-    def flush(self) -> None:
-        """Nothing is kept back."""
-
-    def isatty(self) -> bool:
-        """The board breaks lines itself."""
-        return False

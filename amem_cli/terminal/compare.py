@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.memory.compare import totals
+from amem_cli.memory.compare import Comparison, totals
+from amem_cli.memory.outcome import Outcome
 from amem_cli.terminal.notes import outcome_rows
+from amem_cli.terminal.output import Console, Row
 from amem_cli.workspace.documents import COMPARED, document
-
-if TYPE_CHECKING:
-    from amem_cli.memory.compare import Comparison
-    from amem_cli.memory.outcome import Outcome
-    from amem_cli.terminal.output import Console, Row
 
 LETTERS = ("A", "B")
 # Of `totals`: how each is named, and written.

@@ -40,11 +40,7 @@ def shown_path(path: str) -> str:
 
 
 def path_parts(path: str) -> tuple[str, ...]:
-    """The names that a vault-relative path goes through.
-
-    Raises:
-        UnsafePath: the path leaves the vault or enters a dot folder.
-    """
+    """The names that a path goes through; `UnsafePath` if it is no place for notes of the vault."""
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or pure.is_absolute() or not pure.parts
     if odd or any(part.startswith(".") for part in pure.parts):

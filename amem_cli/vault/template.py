@@ -18,11 +18,7 @@ ATTRIBUTES = (".amem/journal/*.jsonl merge=union text eol=lf",)
 
 
 def template_folder() -> Path:
-    """The template that comes with the program.
-
-    Raises:
-        SettingsError: the installation is incomplete.
-    """
+    """The template that comes with the program."""
     package = Path(__file__).resolve().parent.parent
     # In a source tree the template lies beside the package, in an installed one inside it.
     for place in (package / "vault_template", package.parent / "vault_template"):
@@ -36,9 +32,6 @@ def create_vault(folder: Path) -> list[str]:
 
     Returns:
         The paths of the files written, relative to the folder.
-
-    Raises:
-        SettingsError: the folder holds something already, or cannot be written.
     """
     if folder.is_file():
         raise SettingsError(f"{folder} is a file", hint="Name a folder for the vault.")
@@ -75,9 +68,6 @@ def adopt_vault(folder: Path) -> list[str]:
 
     Returns:
         The paths of the files written or extended, relative to the folder.
-
-    Raises:
-        SettingsError: there is no such folder, or it cannot be written.
     """
     if not folder.is_dir():
         raise SettingsError(f"{folder} is not a folder", hint="amem init makes a new vault.")

@@ -317,11 +317,7 @@ def _state_after(status: WatchStatus, event: WatchEvent) -> dict[str, Any]:
 
 
 def register(state_folder: Path, machine: str, now: datetime) -> None:
-    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet.
-
-    Raises:
-        SettingsError: it cannot be written.
-    """
+    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet."""
     path = state_folder / _FOLDER / f"{machine}.json"
     if _since(path):
         return
