@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from amem_cli.terminal.output import first_lines, plural
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
-    from amem_cli.duplicates.find import Duplicates, Group
+    from amem_cli.duplicates.find import Duplicates
     from amem_cli.duplicates.merge import Merged
     from amem_cli.index.records import NoteSummary
     from amem_cli.terminal.output import Console
@@ -103,7 +104,8 @@ def dedupe(
                 raise typer.Exit(1 if found.groups else 0)
             pairs = [(group.kept, each.note) for group in found.groups for each in group.others]
         merges, problems = _merged(workspace, pairs, dry_run)
-    document = {"merged": [_merged_document(merged) for merged in merges], "problems": problems}
+    merged = [{**asdict(each), "event": each.event or None} for each in merges]
+    document = {"merged": merged, "problems": problems}
     session.output.result(document, lambda console: _show_merges(console, merges, problems))
     if problems:
         raise typer.Exit(1)
@@ -162,14 +164,10 @@ def duplicate_document(found: Duplicate) -> dict[str, Any]:
     }
 
 
-def _merged_document(merged: Merged) -> dict[str, Any]:
-    names = "kept", "removed", "appended", "fields", "redirected", "left"
-    return {**{name: getattr(merged, name) for name in names}, "event": merged.event or None}
-
-
 def _show_duplicates(console: Console, found: Duplicates) -> None:
     for group in found.groups:
-        _show_kept(console, group)
+        title = (f"keep  {group.kept.title}", "bold")
+        console.print((f"{group.kind:<6}", "bold cyan"), title, _place(group.kept))
         for each in group.others:
             _show_other(console, each)
     among = f"among {plural(found.compared, 'note')}"
@@ -178,11 +176,6 @@ def _show_duplicates(console: Console, found: Duplicates) -> None:
         return
     console.print((f"{plural(len(found.groups), 'group')} {among}", "dim"))
     console.print(("merge two: amem dedupe --merge KEEP OTHER", "dim"))
-
-
-def _show_kept(console: Console, group: Group) -> None:
-    title = (f"keep  {group.kept.title}", "bold")
-    console.print((f"{group.kind:<6}", "bold cyan"), title, _place(group.kept))
 
 
 def _show_other(console: Console, found: Duplicate) -> None:

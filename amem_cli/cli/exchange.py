@@ -117,7 +117,7 @@ def _import_document(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
         "dry_run": dry_run,
         "imported": list(report.paths),
         "made": [{"source": note.shown, "path": note.path, "id": note.id} for note in report.made],
-        "skipped": report.skipped,
+        "skipped": len(report.there),
         "there": [
             {
                 "source": note.shown,
@@ -166,7 +166,7 @@ def _import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Iter
 def _summary(report: ImportReport, would: str) -> str:
     parts = [
         f"{plural(len(report.made), 'note')} {would}imported",
-        f"{report.skipped} existed already",
+        f"{len(report.there)} existed already",
     ]
     changed = sum(note.decision == "changed" for note in report.there)
     if changed:

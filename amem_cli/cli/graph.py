@@ -15,7 +15,7 @@ from typer import Argument, Option
 from amem_cli.cli.files import write_export
 from amem_cli.cli.session import PrivateOption, Session, report_left_out, session_of
 from amem_cli.errors import NotFoundError, UsageError
-from amem_cli.graph.clusters import Cluster, clusters, overview
+from amem_cli.graph.clusters import Cluster, clusters
 from amem_cli.graph.formats import FORMATS, MAP_FORMATS, export, suffixes
 from amem_cli.graph.graph import Graph, distances, neighbourhood, part, shown_graph
 from amem_cli.language.safe_text import json_text
@@ -94,7 +94,7 @@ def graph(
             console = session.output.console() if output is None else Console(page)
             whole = session.output.verbose
             if root is None:
-                show_overview(console, overview(network), everything=whole)
+                show_overview(console, network, everything=whole)
             else:
                 branch = neighbourhood(network, root, depth)
                 show_neighbourhood(console, network, branch, everything=whole)

@@ -36,7 +36,6 @@ class Session:
 
     @property
     def root(self) -> Path:
-        """The vault's folder."""
         return find_vault(self.vault)
 
     @contextlib.contextmanager
@@ -110,7 +109,6 @@ class Session:
 
 
 def session_of(context: typer.Context) -> Session:
-    """The session that the main callback made."""
     session = context.find_object(Session)
     assert session is not None
     return session

@@ -111,9 +111,9 @@ def _stop(session: Session) -> None:
 
 def _once(session: Session, workspace: Workspace) -> None:
     """Process what is pending, like one round of a watcher."""
+    from amem_cli.system.processes import lower_priority
     from amem_cli.terminal.notes import show_outcome
     from amem_cli.watch.watcher import Watcher
-    from amem_cli.watch.worker import lower_priority
     from amem_cli.workspace.documents import outcome_document
 
     watcher = Watcher(workspace, lambda news, status: None)

@@ -81,7 +81,6 @@ class _Checkup:
         return [(name, partial(self._allowed_fixes, check)) for name, check in checks]
 
     def end(self) -> None:
-        """Close all that was opened."""
         self._close()
         self._temporary.close()
 

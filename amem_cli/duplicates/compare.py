@@ -161,7 +161,6 @@ class Wording:
 
 
 def wording(title: str, text: str) -> Wording:
-    """The words of a note."""
     listed = text_words(text)
     size = min(_SHINGLE, max(len(listed), 1))
     runs = {hash(tuple(listed[at : at + size])) for at in range(len(listed) - size + 1)}
@@ -235,7 +234,6 @@ def key_of_note(ports: VaultPorts, note: NoteSummary) -> str:
 
 
 def has_few_words(text: str) -> bool:
-    """Whether a text has fewer than `LEAST_WORDS` words."""
     return len(text_words(text[:_FIRST_LETTERS])) < LEAST_WORDS
 
 

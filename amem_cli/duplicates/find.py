@@ -97,8 +97,6 @@ def find_duplicates(
 
 
 class _Finder:
-    """Compares the notes of one vault."""
-
     def __init__(self, ports: VaultPorts) -> None:
         self._ports = ports
         self.notes = {summary.path: summary for summary in ports.index.notes.summaries()}

@@ -403,7 +403,6 @@ class LinksAfterMove:
         return replace(record, target=target, path=path, text=text)
 
     def event(self, kind: str, root: Event, by: str = "person") -> Event:
-        """An event that the change causes."""
         trigger = self._note.key if self.key else self._note.id or self._path
         return new_event(
             self._ports, kind, by=by, trigger=trigger, cause=root.id, reason=self._reason

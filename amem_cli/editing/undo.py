@@ -29,7 +29,6 @@ from amem_cli.journal.events import (
 )
 from amem_cli.journal.link_decisions import Proposal, proposal_from_record, proposal_record
 from amem_cli.journal.provenance import (
-    Obstacle,
     gives_identity,
     is_worded,
     obstacles,
@@ -366,10 +365,7 @@ class _Drafts:
 
         ids = {each.id for each in self.chosen}
         file = _values(parse_note(path, draft.content.raw, self.ports.names))
-        blocked = {
-            each.field: each
-            for each in obstacles(event, history, ids, file, _values(draft.note), path_of)
-        }
+        blocked = obstacles(event, history, ids, file, _values(draft.note), path_of)
         record = self._record(event)
         change = next((each for each in event.changes if each.field == "links"), None)
         if change is not None and (gone := set(change.before) - set(change.after)):
@@ -482,7 +478,7 @@ class _Drafts:
         draft: NoteDraft,
         event: Event,
         history: Sequence[Event],
-        blocked: Mapping[str, Obstacle],
+        blocked: Mapping[str, str],
         path_of: Callable[[str], str],
     ) -> dict[str, FieldValue]:
         present, targets = _values(draft.note), self._targets(history)
@@ -492,7 +488,7 @@ class _Drafts:
             if gives_identity(change) or name not in present:
                 continue
             if obstacle is not None:
-                later = next((each for each in history if each.id == obstacle.event), None)
+                later = next((each for each in history if each.id == obstacle), None)
                 self._check(name, draft.path, later, is_edited=True)
             if name in LIST_FIELDS:
                 # What the person deleted and typed again looks like the event's, and is theirs.

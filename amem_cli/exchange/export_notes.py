@@ -89,7 +89,6 @@ class Selection:
             self.named.setdefault(source, set()).add(target)
 
     def report(self, path: str, message: str) -> None:
-        """Add to the problems."""
         self.problems.append(Problem(path, 0, message))
 
 
@@ -153,7 +152,6 @@ class MarkdownExport:
         self.broken = 0
 
     def run(self, progress: Progress | None = None) -> None:
-        """Write all notes."""
         for done, note in enumerate(self.selection.notes, 1):
             self._write(note)
             if progress is not None:

@@ -226,7 +226,6 @@ def _merged(first: Sequence[str], second: Iterable[str]) -> list[str]:
 
 # Each batch is one change of the journal: a stopped import leaves only whole notes.
 BATCH = 32
-_TAKEN = "its place was just taken"
 
 
 @dataclass(slots=True)
@@ -252,7 +251,6 @@ class ImportReport:
 
     @property
     def made(self) -> list[PlannedNote]:
-        """The new notes."""
         return [note for note in self.notes if note.decision == "make"]
 
     @property
@@ -262,13 +260,7 @@ class ImportReport:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths of the new notes."""
         return tuple(note.path for note in self.made)
-
-    @property
-    def skipped(self) -> int:
-        """How many existed already."""
-        return len(self.there)
 
 
 def import_notes(
@@ -336,7 +328,7 @@ def _write(
     except (FileExistsError, AmemError) as error:
         if len(batch) == 1:
             taken = isinstance(error, FileExistsError)
-            batch[0][0].decide("refused", _TAKEN if taken else str(error))
+            batch[0][0].decide("refused", "its place was just taken" if taken else str(error))
         for one in batch if len(batch) > 1 else ():
             _write(ports, report, [one])
         return

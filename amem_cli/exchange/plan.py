@@ -123,7 +123,6 @@ class ImportPlan:
         self.vault_names = NameTable((*there, *new))
 
     def decided(self, *decisions: Decision) -> list[PlannedNote]:
-        """The notes with one of these decisions."""
         return [note for note in self.notes if note.decision in decisions]
 
     def at(self, source_path: str | None) -> PlannedNote | None:
@@ -307,5 +306,4 @@ def _stem(key: str) -> str:
 
 
 def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """A property's values."""
     return (value,) if isinstance(value, str) else value or ()

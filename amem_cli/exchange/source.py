@@ -106,12 +106,10 @@ class SourceFolder:
 
     @property
     def note_paths(self) -> tuple[str, ...]:
-        """The markdown files."""
         return tuple(path for path in self.paths if path.lower().endswith(NOTE_ENDINGS))
 
     @property
     def other_paths(self) -> tuple[str, ...]:
-        """All other files."""
         return tuple(path for path in self.paths if not path.lower().endswith(NOTE_ENDINGS))
 
     def files(self, problems: list[Problem]) -> Iterator[tuple[str, bytes, datetime]]:

@@ -100,7 +100,6 @@ def known_relation(word: str) -> str:
 
 
 def markdown_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
-    """Every note of a folder as it is."""
     for path, raw, saved in folder.files(problems):
         made = creation_date(path, raw, saved, folder.first_commit)
         note_path = f"{path.rpartition('.')[0]}.md"

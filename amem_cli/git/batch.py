@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from amem_cli.journal.events import REMOVING, follows_a_note
 from amem_cli.settings import STATE_FOLDER, machine_name
 
 if TYPE_CHECKING:
-    from amem_cli.git.repository import CommitReport, Describe
+    from amem_cli.git.repository import CommitReport
     from amem_cli.journal.events import Event, NoteWrite
 
 SUBJECT_CHARACTERS = 72
@@ -36,7 +35,6 @@ class CommitBatch:
         self._events: list[Event] = []
 
     def collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        """Add a completed change."""
         by_machine = any(map(is_machine_change, events))
         paths = [path for write in writes for path in (write.source, write.path) if path]
         for path in paths:
@@ -86,18 +84,6 @@ def commit_batch(batch: CommitBatch, root: Path, environment: Mapping[str, str])
     journal = (root / STATE_FOLDER / "journal").glob(f"*-{machine_name(environment)}.jsonl")
     records = sorted(path.relative_to(root).as_posix() for path in journal)
     records += [f"{STATE_FOLDER}/review/", f"{STATE_FOLDER}/devices/"]
-    return commit(batch, partial(commit_files, root, environment), records)
-
-
-def commit(
-    batch: CommitBatch,
-    commit_files: Callable[[Sequence[str], Describe], CommitReport],
-    records: Sequence[str],
-) -> list[str]:
-    """Commit the machine's changes; returns notices for the user, one line each.
-
-    `records` are vault-relative paths of the files that describe them: journal and proposals.
-    """
     notes = batch.notes
 
     def describe(changed: frozenset[str]) -> str:
@@ -106,7 +92,7 @@ def commit(
             return ""
         return commit_message(batch.events, left_out=set(notes) - changed)
 
-    return notices(commit_files([*notes, *records], describe))
+    return notices(commit_files(root, environment, [*notes, *records], describe))
 
 
 def notices(report: CommitReport) -> list[str]:

@@ -1,17 +1,15 @@
-"""A summary of the network, and groups of closely linked notes, each with a name."""
+"""Groups of closely linked notes, each with a name, and what stands out in the network."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.language.words import words
-from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
-    from amem_cli.graph.graph import Edge, Graph
+    from amem_cli.graph.graph import Graph
 
 # A tag names a cluster if half of its notes have it, this many times as often as other notes.
 _SHARE_OF_A_TAG = 0.5
@@ -84,43 +82,15 @@ def _is_subject(title: str) -> bool:
     return not title[:1].isdigit() and not _NAMELESS.issuperset(words(title))
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """A network in figures and examples.
-
-    Attributes:
-        orphans: notes without a link, newest first.
-        missing: targets of broken links with the paths that link there, most first.
-        disputes: links by which a note contradicts or supersedes another.
-    """
-
-    graph: Graph
-    hubs: tuple[tuple[str, int], ...]
-    clusters: tuple[Cluster, ...]
-    orphans: tuple[str, ...]
-    missing: tuple[tuple[str, tuple[str, ...]], ...]
-    disputes: tuple[Edge, ...]
+def hubs(graph: Graph) -> list[tuple[str, int]]:
+    """Notes that are linked with several others, and with how many, most first."""
+    linked = [(path, degree) for path, degree in graph.degrees().items() if degree > 1]
+    return sorted(linked, key=lambda item: (-item[1], item[0]))
 
 
-def overview(graph: Graph) -> Overview:
-    """Summarise a network."""
-    notes = graph.nodes
-    orphans = sorted(graph.orphans(), key=lambda path: notes[path].created or "", reverse=True)
+def unwritten(graph: Graph) -> list[tuple[str, list[str]]]:
+    """Targets of broken links with the paths that link there, most first."""
     missing: dict[str, list[str]] = defaultdict(list)
     for source, target in graph.broken:
         missing[target].append(source)
-    return Overview(
-        graph=graph,
-        hubs=tuple((path, degree) for path, degree in _most_first(graph.degrees()) if degree > 1),
-        clusters=tuple(clusters(graph)),
-        orphans=tuple(orphans),
-        missing=tuple(
-            (target, tuple(missing[target]))
-            for target, _ in _most_first({name: len(missing[name]) for name in missing})
-        ),
-        disputes=tuple(edge for edge in graph.edges if edge.relation in SUPERSEDING),
-    )
-
-
-def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return sorted(missing.items(), key=lambda item: (-len(item[1]), item[0]))

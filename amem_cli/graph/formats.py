@@ -60,7 +60,6 @@ _NOT_IN_XML = re.compile("[^\t\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U0001000
 
 
 def suffixes() -> dict[str, str]:
-    """The formats of files by their suffixes."""
     named: dict[str, str] = table("pictures.toml")["suffixes"]
     return named
 
@@ -89,7 +88,6 @@ def tint(colour: str) -> str:
 
 
 def relation_colour(relation: str) -> str:
-    """The colour of a link of this relation, `#rrggbb`."""
     colours: dict[str, str] = table("pictures.toml")["relations"]
     return colours.get(relation, _OTHER_RELATION)
 

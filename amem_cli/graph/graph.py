@@ -78,7 +78,6 @@ class Graph:
         return {path: list(others) for path, others in near.items()}
 
     def orphans(self) -> list[str]:
-        """Notes without any link, by path."""
         return sorted(path for path, near in self.neighbours().items() if not near)
 
     def network(self) -> Any:
@@ -92,7 +91,6 @@ class Graph:
 
 
 def vault_graph(index: MemoryIndex) -> Graph:
-    """The whole network in the index."""
     notes = list(index.notes.summaries())
     names = NameTable((note.path, note.aliases, note.title) for note in notes)
     return build(notes, index.links.all(), index.link_history.records(), names)
@@ -147,7 +145,6 @@ def of_link(records: Mapping[tuple[str, str], T], source: str, target: NoteSumma
 
 
 def with_suggestions(graph: Graph, links: Iterable[OpenLink]) -> Graph:
-    """The network with what amem suggests."""
     edges = (
         Edge(
             link.source.path,

@@ -90,7 +90,6 @@ class Stats:
 
 
 def stats(ports: VaultPorts, *, private: bool = True) -> Stats:
-    """Count everything."""
     index = ports.index
     graph = vault_graph(index)
     if not private:

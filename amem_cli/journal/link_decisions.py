@@ -192,7 +192,6 @@ class Proposal:
 
 
 def proposal_record(proposal: Proposal) -> dict[str, Any]:
-    """The JSON object of a proposal."""
     record = asdict(proposal)
     if proposal.link_change is None:
         del record["link_change"]

@@ -139,18 +139,6 @@ def gives_identity(change: Change) -> bool:
 Key = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why one field of an event cannot simply be restored.
-
-    Attributes:
-        event: id of the later event that builds on it; empty if a person edited the field.
-    """
-
-    field: str
-    event: str = ""
-
-
 def is_worded(text: str) -> bool:
     """Whether a link has a display text or a heading; the program's own links never do."""
     link = parse_link(text)
@@ -164,8 +152,9 @@ def obstacles(
     before: Mapping[str, Any],
     present: Mapping[str, Any],
     key: Key,
-) -> list[Obstacle]:
-    """What prevents undoing `event`, field by field.
+) -> dict[str, str]:
+    """What prevents undoing `event`, by field: the id of a later event that builds on it, or an
+    empty text if a person edited the field.
 
     A field was edited by hand unless the recorded changes lead from the event to its value now:
     either all changes, to `before`, or only those that still count, to `present`.
@@ -181,19 +170,20 @@ def obstacles(
     skipped = {*undone, *undone.values(), *chosen} - {event.id}
     later = [each for each in history if each.id > event.id]
     counting = [each for each in later if each.id not in skipped]
-    found = []
+    found = {}
     for change in event.changes:
         if not gives_identity(change):
             obstacle = _obstacle(change, counting, (), present.get(change.field), key)
-            if obstacle is not None and not obstacle.event:
+            if obstacle == "":
                 obstacle = _obstacle(change, later, skipped, before.get(change.field), key)
-            found += [obstacle] if obstacle else []
+            if obstacle is not None:
+                found[change.field] = obstacle
     return found
 
 
 def _obstacle(
     change: Change, later: Sequence[Event], skipped: Collection[str], last: Any, key: Key
-) -> Obstacle | None:
+) -> str | None:
     same = key if change.field == "links" else str
     value = _comparable(change.after, same)
     built_on = ""
@@ -202,18 +192,18 @@ def _obstacle(
             if other.field != change.field:
                 continue
             if _comparable(other.before, same) != value:
-                return Obstacle(change.field)
+                return ""
             value = _comparable(other.after, same)
             # Links that only follow renamed notes are as they were.
             if event.id in skipped or (follows_a_note(event) and not _touched(other, same)):
                 continue
             if event.by == "person":
-                return Obstacle(change.field)
+                return ""
             if change.field not in LIST_FIELDS or _touched(change, same) & _touched(other, same):
                 built_on = built_on or event.id
     if _comparable(last, same) != value:
-        return Obstacle(change.field)
-    return Obstacle(change.field, built_on) if built_on else None
+        return ""
+    return built_on or None
 
 
 def _comparable(value: Any, same: Key) -> Any:
@@ -298,5 +288,4 @@ def _says_the_same(one: LinkRecord, other: LinkRecord) -> bool:
 
 
 def reversed_change(change: Change) -> Change:
-    """The opposite change."""
     return Change(change.field, change.after, change.before)

@@ -84,7 +84,6 @@ class Positions:
         return self._ends[min(line, len(self._ends) - 1)]
 
     def line_start(self, line: int) -> int:
-        """The offset of the beginning of a line."""
         return self._starts[min(line, len(self._starts) - 1)]
 
 

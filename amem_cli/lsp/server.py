@@ -91,8 +91,6 @@ class _Protocol(LanguageServerProtocol):
 
 
 class EditorServer:
-    """Serves a vault to one editor."""
-
     def __init__(self, vault: Workspace) -> None:
         self._vault = vault
         self._threads = ThreadPoolExecutor(THREADS, "amem-lsp")

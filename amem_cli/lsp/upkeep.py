@@ -84,7 +84,6 @@ class Upkeep:
         self._wanted.set()
 
     def end(self) -> None:
-        """Do nothing more."""
         self._is_ending = True
         self.soon(at_once=True)
 

@@ -39,13 +39,11 @@ class Door:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
         port: int = self.listener.getsockname()[1]
         return port
 
     @property
     def url(self) -> str:
-        """The address for clients."""
         return f"http://{HOST}:{self.port}{PATH}"
 
 

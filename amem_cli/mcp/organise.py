@@ -43,14 +43,13 @@ def review_sentence(count: int) -> str | None:
     )
 
 
-_REVIEW = NAME_OR_NULL
 OUTCOME = {
     **json.without(json.OUTCOME, "changed_links", "model"),
-    "review": _REVIEW.of(lambda outcome: review_sentence(len(outcome.proposed))),
+    "review": NAME_OR_NULL.of(lambda outcome: review_sentence(len(outcome.proposed))),
 }
 EVOLVED = {
     "notes": json.listed(OUTCOME),
-    "review": _REVIEW,
+    "review": NAME_OR_NULL,
     "left": COUNT,
     "stopped": NAME_OR_NULL,
 }
@@ -76,7 +75,6 @@ def evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     }
 
 
-_FORMS = NAMES
 _QUESTION = {
     "id": NAME_OR_NULL,
     "path": NAME,
@@ -87,7 +85,7 @@ _QUESTION = {
 }
 _ASKED = {
     "instructions": NAMES,
-    "forms": _FORMS,
+    "forms": NAMES,
     "questions": json.listed(_QUESTION),
 }
 QUESTIONS = {
@@ -228,7 +226,7 @@ ORGANISED = {
         }
     ),
     **_ASKED,
-    "review": _REVIEW,
+    "review": NAME_OR_NULL,
     "left": COUNT,
 }
 

@@ -59,8 +59,6 @@ READ_ONLY = " This server is read-only: notes cannot be added or changed."
 
 
 class AgentServer:
-    """Serves a vault to agents."""
-
     def __init__(self, workspace: Workspace, policy: Policy) -> None:
         self._workspace = workspace
         self._policy = policy

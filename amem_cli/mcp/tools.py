@@ -218,7 +218,6 @@ def _value(value: object) -> str | list[str]:
     return json.cut(str(value))
 
 
-_VALUE = NAMES
 EVENT = {
     "event": NAME.of("event.id"),
     "time": NAME.of("event.time"),
@@ -233,8 +232,8 @@ EVENT = {
     "changes": json.listed(
         {
             "field": NAME,
-            "before": _VALUE.of(lambda change: _value(change.before)),
-            "after": _VALUE.of(lambda change: _value(change.after)),
+            "before": NAMES.of(lambda change: _value(change.before)),
+            "after": NAMES.of(lambda change: _value(change.after)),
         }
     ),
     "text_changed": FLAG,

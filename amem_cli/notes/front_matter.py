@@ -288,7 +288,6 @@ class Header:
     indent: str
 
     def entry(self, name: str) -> Entry | None:
-        """Find a property by its exact name."""
         return next((entry for entry in self.entries if entry.name == name), None)
 
     def line(self, offset: int) -> int:

@@ -29,8 +29,6 @@ class NoteNames(Protocol):
 
 
 class NameTable:
-    """The names of notes in memory."""
-
     def __init__(self, notes: Iterable[tuple[str, Sequence[str], str]]) -> None:
         """Args: notes: (vault-relative path, aliases, title) of each note; a title may be empty."""
         self._paths: dict[str, list[str]] = {}

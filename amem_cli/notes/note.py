@@ -84,7 +84,6 @@ class PropertyNames:
 
     @classmethod
     def of(cls, settings: Settings) -> PropertyNames:
-        """The names that a vault's settings give."""
         return cls(*(getattr(settings, f"properties_{item.name}") for item in fields(cls)))
 
 

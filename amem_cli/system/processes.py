@@ -116,10 +116,10 @@ def limit_this(memory_mb: int, niceness: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def lower_priority(niceness: int) -> None:
-    """Lower the priority of the calling thread, and of threads and processes that it starts.
+def lower_priority() -> None:
+    """Let the calling thread, and threads and processes that it starts, give way to others.
 
-    On systems other than Linux it is that of the whole process. It is never raised.
+    On systems other than Linux the whole process does. The priority is never raised.
     """
     if sys.platform == "win32":
         import psutil
@@ -128,4 +128,5 @@ def lower_priority(niceness: int) -> None:
             psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
         return
     with suppress(OSError):
-        os.nice(max(0, niceness - os.nice(0)))
+        # As `nice` does without a number.
+        os.nice(max(0, 10 - os.nice(0)))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from amem_cli.graph.clusters import clusters, hubs, unwritten
 from amem_cli.language.safe_text import flowed, on_one_line
+from amem_cli.notes.note import SUPERSEDING
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
-    from amem_cli.graph.clusters import Overview
     from amem_cli.graph.graph import Branch, Edge, Graph
     from amem_cli.terminal.output import Console, Row
 
@@ -20,10 +21,15 @@ _PLACES_NAMED = 2
 _LINKS_SHOWN = 12
 
 
-def show_overview(console: Console, seen: Overview, *, everything: bool = False) -> None:
+def show_overview(console: Console, graph: Graph, *, everything: bool = False) -> None:
     """A summary of the network; `everything` is each list in full, not its first few entries."""
-    graph = seen.graph
-    console.print(*_counts(seen))
+    makers = list(graph.makers().values())
+    console.print(
+        (plural(len(graph.nodes), "note"), "bold"),
+        ", ",
+        (plural(len(makers), "link"), "bold"),
+        f" ({makers.count('machine')} by amem, {makers.count('person')} by you)",
+    )
     if not graph.nodes:
         console.print('`amem add "…"` writes the first note')
         return
@@ -44,40 +50,31 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
             left_out = True
             console.print((f"  … and {len(rows) - len(shown)} more", "dim"))
 
-    hubs = seen.hubs if everything else seen.hubs[:SHOWN]
-    section("hubs", "linked with the most notes", _counted(hubs, titles), len(hubs))
+    most = hubs(graph)[: None if everything else SHOWN]
+    section("hubs", "linked with the most notes", _counted(most, titles), len(most))
     rows = [
         _cluster_row(cluster.name, cluster.paths, titles, everything=everything)
-        for cluster in seen.clusters
+        for cluster in clusters(graph)
     ]
     section("clusters", "closely linked among themselves", rows, _SHOWN_CLUSTERS)
-    disputes = _between(seen.disputes, titles)
-    section("disputes", "which note contradicts or supersedes which", disputes)
+    disputes = [edge for edge in graph.edges if edge.relation in SUPERSEDING]
+    said = "which note contradicts or supersedes which"
+    section("disputes", said, _between(disputes, titles))
     strongest = sorted(graph.suggested, key=lambda edge: -(edge.strength or 0.0))
     section("suggested", "`amem links` decides", _between(strongest, titles))
-    share = f"{len(seen.orphans)} of {plural(len(graph.nodes), 'note')} without a link"
-    orphans: list[Row] = [
-        (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
+    orphans = sorted(graph.orphans(), key=lambda path: graph.nodes[path].created, reverse=True)
+    share = f"{len(orphans)} of {plural(len(graph.nodes), 'note')} without a link"
+    newest: list[Row] = [
+        (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in orphans
     ]
-    section("orphans", share, orphans)
-    wanted = f"{plural(len(seen.missing), 'note')}, wanted by {plural(len(graph.broken), 'link')}"
-    section("not yet written", wanted, [_missing_row(*each) for each in seen.missing])
+    section("orphans", share, newest)
+    missing = unwritten(graph)
+    wanted = f"{plural(len(missing), 'note')}, wanted by {plural(len(graph.broken), 'link')}"
+    section("not yet written", wanted, [_missing_row(*each) for each in missing])
     if not graph.edges and len(graph.nodes) > 1:
         console.print("\n`amem evolve --all` looks for links among all notes")
     elif left_out:
         console.print(("\n--verbose shows all of each list", "dim"))
-
-
-def _counts(seen: Overview) -> Row:
-    makers = seen.graph.makers().values()
-    machine = sum(maker == "machine" for maker in makers)
-    notes = len(seen.graph.nodes)
-    return (
-        (plural(notes, "note"), "bold"),
-        ", ",
-        (plural(len(makers), "link"), "bold"),
-        f" ({machine} by amem, {len(makers) - machine} by you)",
-    )
 
 
 def _counted(rows: Sequence[tuple[str, int]], titles: dict[str, str]) -> list[Row]:

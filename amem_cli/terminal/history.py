@@ -299,7 +299,6 @@ _MARKS = {"supersedes": "superseded", "contradicts": "contradicted"}
 
 
 def show_waiting(console: Console, waiting: ReviewItem) -> None:
-    """A proposal with its reason and a diff."""
     proposal = waiting.proposal
     place = (f"  {waiting.path}  {proposal.id}", "dim")
     console.print((waiting.title, "bold"), place)
@@ -321,7 +320,6 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
 
 
 def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:
-    """Every proposal, by note."""
     if not waiting:
         console.print("no proposals to review")
     for each in waiting:
@@ -329,7 +327,6 @@ def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:
 
 
 def show_decisions(console: Console, decisions: Decisions) -> None:
-    """The decisions, a line for each kind."""
     for name, group in (
         ("accepted", decisions.accepted),
         ("rejected", decisions.rejected),

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from amem_cli.language.safe_text import isolated, json_text, on_one_line, printable
 
@@ -26,15 +26,6 @@ Part: TypeAlias = "str | tuple[str, str]"
 Row: TypeAlias = "tuple[Part, ...]"
 _CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4}
 _CODES |= {"red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
-
-
-class Titled(Protocol):
-    """What has a note's title and path."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def path(self) -> str: ...
 
 
 class Console:
@@ -128,8 +119,8 @@ _LINK = "@"
 _WITHOUT_LINKS = ("dumb", "linux", "unknown", "eterm", "screen", "tmux")
 
 
-def titled(note: Titled, style: str = "bold") -> tuple[str, str]:
-    """A note's title, which leads to the note on a terminal with links."""
+def titled(note: Any, style: str = "bold") -> tuple[str, str]:
+    """The `title` of a note, which leads to its `path` on a terminal with links."""
     return on_one_line(note.title), f"{style}{_LINK}{note.path}"
 
 
@@ -285,12 +276,10 @@ def obsidian_address(path: Path) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def size(count: int, digits: int = 2) -> str:
-    """Bytes in GB or MB."""
     return f"{count / 1e9:.{digits}f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 

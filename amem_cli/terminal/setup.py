@@ -31,7 +31,6 @@ _WORTH = (
 
 
 def survey_document(survey: Survey) -> dict[str, Any]:
-    """The survey as JSON."""
     machine, proposed = survey.machine, survey.proposed
     return {
         "vault": None if survey.root is None else str(survey.root),
@@ -147,7 +146,6 @@ def _show_choices(console: Console, survey: Survey) -> None:
 
 
 def choice_facts(choice: Choice) -> str:
-    """What is known of a choice, in a line."""
     if choice.kind == "none":
         return "amem's own analysis alone; nothing leaves this machine"
     facts = [choice.place]

@@ -27,7 +27,6 @@ _STYLES = {"asking": "bold red", "trouble": "yellow", "waiting": "yellow", "well
 
 
 def news_document(news: WatchEvent, moment: datetime) -> dict[str, Any]:
-    """One JSON line."""
     document: dict[str, Any] = {
         "time": moment.isoformat(timespec="milliseconds"),
         "event": news.kind,

@@ -57,7 +57,6 @@ class OpenFolder:
         self.close()
 
     def close(self) -> None:
-        """Let the folder go."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -111,11 +110,9 @@ class OpenFolder:
             os.mkdir(self._place(name), dir_fd=self._handle)
 
     def unlink(self, name: str) -> None:
-        """Remove a file."""
         patiently(lambda: os.unlink(self._place(name), dir_fd=self._handle))
 
     def remove_folder(self, name: str) -> None:
-        """Remove an empty folder."""
         os.rmdir(self._place(name), dir_fd=self._handle)
 
     def entries(self) -> Any:

@@ -43,8 +43,6 @@ class FileContent:
 
 
 class EveryPath(Container[str]):
-    """Holds all paths."""
-
     def __contains__(self, path: object) -> bool:
         return True
 

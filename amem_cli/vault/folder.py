@@ -94,7 +94,6 @@ class VaultFolder:
 
     @property
     def state_folder(self) -> Path:
-        """The program's own folder."""
         return self.root / STATE_FOLDER
 
     def is_excluded(self, path: str) -> bool:

@@ -60,7 +60,6 @@ _LONGEST_SAVE_S = 0.2
 
 
 def sha256(data: bytes) -> str:
-    """SHA-256 of `data`, hexadecimal."""
     import hashlib
 
     return hashlib.sha256(data).hexdigest()

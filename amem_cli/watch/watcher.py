@@ -22,9 +22,10 @@ from amem_cli.errors import AmemError, SettingsError
 from amem_cli.journal.change_store import WRITE_LOCK
 from amem_cli.memory.outcome import Outcome
 from amem_cli.settings import STATE_FOLDER, machine_name
+from amem_cli.system.processes import lower_priority
 from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
 from amem_cli.vault.safe_write import create_file
-from amem_cli.watch.worker import BackgroundWork, WatchEvent, lower_priority, on_battery
+from amem_cli.watch.worker import BackgroundWork, WatchEvent, on_battery
 from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -277,7 +278,6 @@ class Watcher:
 
 
 def status_after(status: WatchStatus, event: WatchEvent) -> WatchStatus:
-    """The watcher's status after an event."""
     changes: dict[str, Any] = _state_after(status, event)
     if "trouble" in event.detail:
         changes["trouble"] = event.text if event.detail["trouble"] else ""

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from amem_cli.errors import AmemError, reason_of
 from amem_cli.index.events import PendingNote
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
-from amem_cli.system import processes
 
 FIRST_RETRY_SECONDS = 60.0
 LONGEST_RETRY_SECONDS = 3600.0
@@ -51,12 +50,6 @@ def on_battery() -> bool:
     except Exception:
         return False
     return battery is not None and battery.power_plugged is False
-
-
-def lower_priority() -> None:
-    """Let the calling thread, and what it starts, give way to other programs."""
-    # As `nice` does without a number.
-    processes.lower_priority(10)
 
 
 @dataclass
@@ -116,7 +109,6 @@ class BackgroundWork:
         self._kick.set()
 
     def run(self) -> None:
-        """Work until `stop`."""
         self.begin()
         idle_since = self.monotonic()
         while not self._stop.is_set():

@@ -172,7 +172,7 @@ def test_an_import_writes_within_the_vault_and_tells_of_the_rest(
         ports = open_vault(root)
         source = json_lines(Path("m.jsonl"), "\n".join(lines))
         report = import_notes(ports, source, folder="notes")
-        assert len(report.paths) + report.skipped + len(report.refused) == len(lines)
+        assert len(report.paths) + len(report.there) + len(report.refused) == len(lines)
         for path in report.paths:
             assert path.startswith("notes/")
             assert (root / path).is_file()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.git.batch import CommitBatch, commit, commit_message, notices
+from amem_cli.git.batch import CommitBatch, commit_batch, commit_message, notices
 from amem_cli.git.repository import CommitReport
 from amem_cli.journal.events import Change, Event, LinkRecord, NoteWrite
 
@@ -55,11 +57,22 @@ class Recorder:
     message: str = ""
 
     def commit(
-        self, paths: Sequence[str], describe: Callable[[frozenset[str]], str]
+        self,
+        root: Path,
+        environment: object,
+        paths: Sequence[str],
+        describe: Callable[[frozenset[str]], str],
     ) -> CommitReport:
         self.asked = list(paths)
         self.message = describe(frozenset(paths) - self.left_out.keys())
         return CommitReport("c0ffee" if self.message else "", left_out=self.left_out)
+
+
+@pytest.fixture
+def repository(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    recorder = Recorder()
+    monkeypatch.setattr("amem_cli.git.repository.commit_files", recorder.commit)
+    return recorder
 
 
 def test_one_note() -> None:
@@ -188,14 +201,15 @@ def test_whatever_a_journal_holds_the_message_has_its_form(events: list[Event]) 
     assert all(line.startswith(("- ", "Amem-Event")) or not line for line in rest)
 
 
-def test_what_the_machine_changed_is_committed_with_what_describes_it() -> None:
+def test_what_the_machine_changed_is_committed_with_what_describes_it(
+    repository: Recorder, tmp_path: Path
+) -> None:
     batch = CommitBatch()
     batch.collect([NoteWrite(DOUGH, None, b"x")], [event(0, "add", by="person")])
     batch.collect([NoteWrite(DOUGH, b"x", b"y"), NoteWrite(YEAST, b"x", b"y")], a_run())
     batch.collect([NoteWrite(OVEN, b"x", b"y")], [event(9, "edit", OVEN, by="person")])
-    repository = Recorder()
-    assert commit(batch, repository.commit, [".amem/journal/x.jsonl"]) == []
-    assert repository.asked == [DOUGH, YEAST, ".amem/journal/x.jsonl"]
+    assert commit_batch(batch, tmp_path, os.environ) == []
+    assert repository.asked == [DOUGH, YEAST, ".amem/review/", ".amem/devices/"]
     assert "Oven” added" not in repository.message
 
 
@@ -218,21 +232,21 @@ def test_a_persons_own_change_is_no_batch(kind: str) -> None:
     assert batch.notes == [YEAST]
 
 
-def test_notes_that_are_left_out_are_said_so() -> None:
+def test_notes_that_are_left_out_are_said_so(repository: Recorder, tmp_path: Path) -> None:
     batch = CommitBatch()
     batch.collect([NoteWrite(DOUGH, b"x", b"y"), NoteWrite(YEAST, b"x", b"y")], a_run())
-    repository = Recorder({YEAST: "you have staged something of it"})
-    told = commit(batch, repository.commit, [])
+    repository.left_out = {YEAST: "you have staged something of it"}
+    told = commit_batch(batch, tmp_path, os.environ)
     assert told == [f"git: left out of the commit: {YEAST}: you have staged something of it"]
     evolved = [line for line in repository.message.splitlines() if "tags evolved" in line]
     assert evolved[0].endswith(" (not in this commit)")
 
 
-def test_without_any_of_its_notes_there_is_no_commit() -> None:
+def test_without_any_of_its_notes_there_is_no_commit(repository: Recorder, tmp_path: Path) -> None:
     batch = CommitBatch()
     batch.collect([NoteWrite(DOUGH, b"x", b"y")], a_run()[:2])
-    repository = Recorder({DOUGH: "git ignores it"})
-    commit(batch, repository.commit, [".amem/journal/x.jsonl"])
+    repository.left_out = {DOUGH: "git ignores it"}
+    commit_batch(batch, tmp_path, os.environ)
     assert repository.message == ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amem_cli.graph.clusters import clusters, overview
+from amem_cli.graph.clusters import clusters, unwritten
 from amem_cli.graph.formats import grouped_layout
 from amem_cli.graph.graph import build, distances, neighbourhood, part
 from amem_cli.index.records import NoteLink, NoteSummary
@@ -82,8 +82,8 @@ def test_links_in_both_directions_are_one_branch() -> None:
 
 def test_the_most_wanted_missing_note_comes_first() -> None:
     links = [("a.md", "x", "wikilink"), ("a.md", "y", "wikilink"), ("b.md", "y", "wikilink")]
-    seen = overview(network([a_note("a.md"), a_note("b.md")], links))
-    assert seen.missing == (("y", ("a.md", "b.md")), ("x", ("a.md",)))
+    graph = network([a_note("a.md"), a_note("b.md")], links)
+    assert unwritten(graph) == [("y", ["a.md", "b.md"]), ("x", ["a.md"])]
 
 
 def test_every_card_of_a_canvas_lies_in_the_frame_of_its_cluster() -> None:

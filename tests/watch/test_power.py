@@ -63,7 +63,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="this is about niceness")
 def test_a_process_that_goes_last_starts_processes_that_do() -> None:
     program = """
         import os, subprocess
-        from amem_cli.watch.worker import lower_priority
+        from amem_cli.system.processes import lower_priority
         for _ in range(2):
             lower_priority()
         print(os.nice(0), flush=True)
@@ -76,7 +76,7 @@ def test_a_process_that_goes_last_starts_processes_that_do() -> None:
 def test_one_thread_can_go_last_with_what_it_starts() -> None:
     program = """
         import os, subprocess, threading
-        from amem_cli.watch.worker import lower_priority
+        from amem_cli.system.processes import lower_priority
         def work():
             lower_priority()
             subprocess.run(["nice"])
