@@ -21,7 +21,7 @@ from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, STATE_FOLDER, user_config_folder
 from amem_cli.vault.file_state import SystemClock
-from amem_cli.workspace.languages import vault_languages
+from amem_cli.workspace.languages import encoder_proposal, vault_languages
 from amem_cli.workspace.workspace import Workspace
 
 
@@ -62,7 +62,10 @@ class _Checkup:
         """All checks, in the order in which their findings are shown and fixed."""
         everywhere: list[tuple[str, Check]] = [
             ("settings", lambda: self._usable.findings),
-            ("permissions", lambda: folders.place_findings(self._root, self._notes_dir)),
+            (
+                "permissions",
+                lambda: folders.place_findings(self._root, self._usable.settings.notes_dir),
+            ),
             ("notes", lambda: self._notes.findings),
             ("cards", lambda: notes.card_findings(self._look.ports, self._files.holds)),
             ("models", self._encoder),
@@ -101,10 +104,6 @@ class _Checkup:
     @property
     def _place(self) -> tuple[Path, Mapping[str, str]]:
         return self._root, self._environment
-
-    @property
-    def _notes_dir(self) -> str:
-        return self._usable.settings.notes_dir
 
     @cached_property
     def _usable(self) -> settings.UsableSettings:
@@ -179,10 +178,11 @@ class _Checkup:
         )
 
     def _encoder(self) -> Iterator[Finding]:
-        model = self._usable.settings.encoder_model
-        yield from models.encoder_findings(model, self._environment)
+        settings = self._usable.settings
+        yield from models.encoder_findings(settings.encoder_model, self._environment)
         languages = vault_languages(self._vault, self._notes.paths)
-        yield from models.languages_finding(languages, self._usable.settings)
+        if proposed := encoder_proposal(languages, settings):
+            yield Finding("", proposed.message, proposed.hint, severity="notice")
 
     def _review(self) -> Iterator[Finding]:
         problems: list[Problem] = []

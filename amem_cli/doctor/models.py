@@ -54,15 +54,6 @@ def encoder_findings(model: str, environment: Mapping[str, str]) -> Iterator[Fin
         yield Finding("", error.message, error.hint)
 
 
-def languages_finding(languages: Mapping[str, float], settings: Settings) -> Iterator[Finding]:
-    """Whether another encoder fits the notes' languages better; shares as `language_shares`."""
-    from amem_cli.workspace.languages import encoder_proposal
-
-    proposed = encoder_proposal(languages, settings)
-    if proposed is not None:
-        yield Finding("", proposed.message, proposed.hint, severity="notice")
-
-
 def language_model_findings(
     usable: UsableSettings, root: Path, environment: Mapping[str, str]
 ) -> Iterator[Finding]:

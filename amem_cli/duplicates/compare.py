@@ -21,7 +21,7 @@ from amem_cli.index.records import NoteSummary
 from amem_cli.index.text import search_terms
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word
 from amem_cli.notes.names import title_of
-from amem_cli.notes.note import Note, parse_note
+from amem_cli.notes.note import Note, file_title, parse_note
 from amem_cli.notes.passages import split_passages
 
 # docs/dedupe.md measures what other thresholds find.
@@ -44,11 +44,6 @@ _MONTH_OR_DAY = re.compile(
     r"\b(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|mon|tue|wed|thu|fri|sat|sun"
     r"|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\w*"
 )
-
-
-def file_title(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name[:-3] if name.lower().endswith(".md") else name
 
 
 def note_names(note: Note | NoteSummary) -> tuple[str, ...]:
@@ -119,8 +114,11 @@ def same_series(one: str, other: str) -> bool:
     # `Name 2` is a copy of `Name`, not the second of a series.
     if first == second or _without_copy(first) == second or first == _without_copy(second):
         return False
-    numbers = [_numbers_and_days(title) for title in (first, second)]
-    return bool(numbers[0] and numbers[1]) and numbers[0] != numbers[1]
+    one_has, other_has = (
+        [text.lstrip("0") for text in _NUMBER.findall(title)] + _MONTH_OR_DAY.findall(title)
+        for title in (first, second)
+    )
+    return bool(one_has and other_has) and one_has != other_has
 
 
 def same_note_titles(one: str, other: str, *, few: bool) -> bool:
@@ -134,10 +132,6 @@ def same_note_titles(one: str, other: str, *, few: bool) -> bool:
 def is_template(path: str) -> bool:
     """Whether a note is a template, by its folder or its name."""
     return _TEMPLATE.search(path.casefold().replace("_", " ")) is not None
-
-
-def _numbers_and_days(title: str) -> list[str]:
-    return [text.lstrip("0") for text in _NUMBER.findall(title)] + _MONTH_OR_DAY.findall(title)
 
 
 @lru_cache(maxsize=4096)

@@ -18,7 +18,6 @@ from amem_cli.duplicates.compare import (
     Duplicate,
     Kind,
     Wording,
-    file_title,
     has_few_words,
     is_copy_name,
     is_template,
@@ -32,6 +31,7 @@ from amem_cli.duplicates.compare import (
 from amem_cli.duplicates.merge_text import text_beyond
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary
+from amem_cli.notes.note import file_title
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors

@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
-from amem_cli.duplicates.compare import file_title, note_names, without_title
+from amem_cli.duplicates.compare import note_names, without_title
 from amem_cli.duplicates.merge_text import (
     alias_property,
     appended,
@@ -29,7 +29,7 @@ from amem_cli.language.dates import local_text
 from amem_cli.memory.plan import target_of
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import is_linkable, name_key
-from amem_cli.notes.note import Note
+from amem_cli.notes.note import Note, file_title
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _UNITED = ("keywords", "tags", "context", "links", "aliases")

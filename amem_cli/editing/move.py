@@ -430,7 +430,8 @@ class LinksAfterMove:
         if before == old:
             wanted = self._path
             # By an alias or a title that it keeps; the names still say the old path.
-            if after == old and not self._is_old_name(link.target):
+            is_title = self._title and alias_key(link.target) == alias_key(self._note.title)
+            if after == old and not is_title and name_key(link.target) != name_key(old):
                 return None
         # Other readers of markdown find a note by its place alone.
         is_kept = not self._is_relative(link, source, before) or self._is_relative(
@@ -446,10 +447,6 @@ class LinksAfterMove:
         """Whether a link says where a file is, seen from the note at `source`."""
         beside = posixpath.join(posixpath.dirname(source), link.target)
         return link.style == "markdown" and _as_named(posixpath.normpath(beside)) == _as_named(path)
-
-    def _is_old_name(self, target: str) -> bool:
-        is_title = bool(self._title) and alias_key(target) == alias_key(self._note.title)
-        return is_title or name_key(target) == name_key(self._note.path)
 
     def _attachment(self, link: WikiLink, source: str, here: str) -> str | None:
         folder = posixpath.dirname(source)

@@ -20,7 +20,7 @@ from amem_cli.exchange.source import (
     SourceRelation,
     valid_tags,
 )
-from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.markdown.regions import visible_text
 from amem_cli.notes.creation_date import creation_date, date_in_name, date_in_text
 from amem_cli.notes.front_matter_edit import Bare
 from amem_cli.notes.note import RELATIONS
@@ -31,17 +31,11 @@ _FILE_ID = re.compile(r"([0-9]{8,14}|[0-9a-z]{4,12})(?=[-_ ]|\Z)")
 _LETTER = re.compile(r"[^\W_]")
 
 
-def _visible(text: str, *kinds: str) -> str:
-    """A text with NUL in place of its regions of these kinds, or of all."""
-    regions = (each for each in find_regions(text) if not kinds or each.kind in kinds)
-    return blank_out(text, ((region.start, region.end) for region in regions))
-
-
 def zk_tags(text: str) -> tuple[str, ...]:
     """Tags written `:one:two:` and `#several words#`, outside code, as Obsidian can hold them."""
     if ":" not in text and "#" not in text:
         return ()
-    visible = _visible(text)
+    visible = visible_text(text)
     texts = [text for match in _COLON_TAGS.finditer(visible) for text in match[1].split(":")]
     texts += [match[1] for match in _WORDS_IN_HASHES.finditer(visible) if " " in match[1]]
     return valid_tags(text for text in texts if _LETTER.search(text))
@@ -86,7 +80,7 @@ def relations_in(text: str) -> Iterator[SourceRelation]:
     """The relations in a note's lists, such as `- part_of [[Other note]] (why)`."""
     if "[[" not in text:
         return
-    for match in _RELATION.finditer(_visible(text)):
+    for match in _RELATION.finditer(visible_text(text)):
         relation = match["relation"].strip(" :\t")
         if relation:
             yield SourceRelation(match["target"].strip(), relation, (match["reason"] or "").strip())
@@ -320,7 +314,7 @@ def _page_properties(text: str) -> tuple[dict[str, str], str]:
 
 def _without_code(text: str) -> str:
     """The text without code, which may show lines that look like ids."""
-    return _visible(text, "fence", "comment") if "id::" in text else ""
+    return visible_text(text, "fence", "comment") if "id::" in text else ""
 
 
 def _anchored_blocks(text: str) -> str:
@@ -389,7 +383,7 @@ def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
     if "((" not in text and "{{embed" not in text:
         return text, ()
     # Indented text is a block's in Logseq, not code, so only fences and spans of code count.
-    visible = _visible(text, "fence", "code")
+    visible = visible_text(text, "fence", "code")
     unresolved: list[str] = []
 
     def replaced(match: re.Match[str]) -> str:

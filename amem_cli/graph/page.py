@@ -54,7 +54,9 @@ def graph_page(
 ) -> str:
     """The network as one HTML document that loads nothing and can be shared.
 
-    The same notes make the same page, byte for byte.
+    The same notes make the same page, byte for byte. Its scripts read rows in the order of
+    `assets/network.js`: links name notes by their number, and both their days by its number (-1 if
+    it is unknown).
 
     Args:
         clusters: names and paths of groups of notes, largest first.
@@ -63,7 +65,59 @@ def graph_page(
         made: when links were made, as `IndexLinkHistory.first_made` gives it.
         focus: path of the note that the page shows first.
     """
-    content = _content(network, vault_name, clusters, positions, passages, made, focus)
+    numbers = {path: number for number, path in enumerate(network.nodes)}
+    groups = [(name, [path for path in group if path in numbers]) for name, group in clusters]
+    groups = [(name, group) for name, group in groups if group]
+    cluster_of = {path: at for at, (_, group) in enumerate(groups) for path in group}
+    relations = sorted({edge.relation for edge in (*network.edges, *network.suggested)})
+    shortest = ALL_BEGINNINGS // max(1, len(numbers))
+    longest = min(LONGEST_BEGINNING, max(SHORTEST_BEGINNING, shortest))
+    notes = [
+        [
+            note.path,
+            note.title,
+            note.created,
+            shortened(note.context, LONGEST_TEXT),
+            list(note.tags[:MOST_WORDS]),
+            list(note.keywords[:MOST_WORDS]),
+            list(note.aliases[:MOST_WORDS]),
+            cluster_of.get(path, -1),
+            int(note.private),
+            _beginning(passages(path), note.title, longest) if passages is not None else "",
+            *(round(float(value), 4) for value in (positions or {}).get(path, ())),
+        ]
+        for path, note in network.nodes.items()
+    ]
+
+    def row(edge: Edge, *made: int) -> list[Any]:
+        told = relations.index(edge.relation), edge.strength, shortened(edge.reason, LONGEST_TEXT)
+        return [numbers[edge.source], numbers[edge.target], *made, *told]
+
+    of_notes, of_links = note_days(network), link_days(network, made or {})
+    days = sorted({*of_notes.values(), *of_links.values()} - {""})
+    day_numbers = {day: number for number, day in enumerate(days)}
+    content = {
+        "vault": vault_name,
+        "focus": numbers.get(focus, -1) if focus is not None else -1,
+        "placed": positions is not None,
+        "clusters": [name for name, _ in groups],
+        "relations": relations,
+        "notes": notes,
+        "links": [
+            row(edge, int(edge.kind == "property"), int(edge.by == "machine"))
+            for edge in network.edges
+        ],
+        "suggested": [row(edge) for edge in network.suggested],
+        "days": days,
+        "note_days": [day_numbers.get(day, -1) for day in of_notes.values()],
+        "link_days": [
+            day_numbers.get(of_links[edge.source, edge.target], -1) for edge in network.edges
+        ],
+    }
+    return _rendered(content)
+
+
+def _rendered(content: Mapping[str, Any]) -> str:
     style = _asset("assets", "page.css")
     parts = table("pictures.toml")
     scripts = [
@@ -72,7 +126,7 @@ def graph_page(
     ]
     scripts += [_asset("assets", name) for name in parts["scripts"]]
     allowed = " ".join(map(_digest, scripts))
-    title = f"{vault_name} · notes and links".encode("utf-8", "replace").decode()
+    title = f"{content['vault']} · notes and links".encode("utf-8", "replace").decode()
     values = {
         "policy": (
             f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
@@ -107,70 +161,6 @@ def _asset(folder: str, name: str) -> str:
     file = resources.files(__package__) / "page_files" / folder / name
     # A checkout with other line ends must not change what the policy allows.
     return file.read_text(encoding="utf-8").replace("\r\n", "\n")
-
-
-def _content(
-    network: Graph,
-    vault_name: str,
-    clusters: Clusters,
-    positions: Positions | None,
-    passages: Passages | None,
-    made: Mapping[tuple[str, str], str] | None,
-    focus: str | None,
-) -> dict[str, Any]:
-    """The document that the page's scripts read: rows in the order of `assets/network.js`.
-
-    Links name notes by their number, and both their days by its number (-1 if it is unknown).
-    """
-    numbers = {path: number for number, path in enumerate(network.nodes)}
-    groups = [(name, [path for path in group if path in numbers]) for name, group in clusters]
-    groups = [(name, group) for name, group in groups if group]
-    cluster_of = {path: at for at, (_, group) in enumerate(groups) for path in group}
-    relations = sorted({edge.relation for edge in (*network.edges, *network.suggested)})
-    shortest = ALL_BEGINNINGS // max(1, len(numbers))
-    longest = min(LONGEST_BEGINNING, max(SHORTEST_BEGINNING, shortest))
-    notes = [
-        [
-            note.path,
-            note.title,
-            note.created,
-            shortened(note.context, LONGEST_TEXT),
-            list(note.tags[:MOST_WORDS]),
-            list(note.keywords[:MOST_WORDS]),
-            list(note.aliases[:MOST_WORDS]),
-            cluster_of.get(path, -1),
-            int(note.private),
-            _beginning(passages(path), note.title, longest) if passages is not None else "",
-            *(round(float(value), 4) for value in (positions or {}).get(path, ())),
-        ]
-        for path, note in network.nodes.items()
-    ]
-
-    def row(edge: Edge, *made: int) -> list[Any]:
-        told = relations.index(edge.relation), edge.strength, shortened(edge.reason, LONGEST_TEXT)
-        return [numbers[edge.source], numbers[edge.target], *made, *told]
-
-    of_notes, of_links = note_days(network), link_days(network, made or {})
-    days = sorted({*of_notes.values(), *of_links.values()} - {""})
-    day_numbers = {day: number for number, day in enumerate(days)}
-    return {
-        "vault": vault_name,
-        "focus": numbers.get(focus, -1) if focus is not None else -1,
-        "placed": positions is not None,
-        "clusters": [name for name, _ in groups],
-        "relations": relations,
-        "notes": notes,
-        "links": [
-            row(edge, int(edge.kind == "property"), int(edge.by == "machine"))
-            for edge in network.edges
-        ],
-        "suggested": [row(edge) for edge in network.suggested],
-        "days": days,
-        "note_days": [day_numbers.get(day, -1) for day in of_notes.values()],
-        "link_days": [
-            day_numbers.get(of_links[edge.source, edge.target], -1) for edge in network.edges
-        ],
-    }
 
 
 def _beginning(passages: Sequence[str], title: str, longest: int) -> str:

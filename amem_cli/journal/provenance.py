@@ -265,7 +265,7 @@ def weights_before(
         former = before.get(after.target)
         # Without a text it stands in the note's own.
         is_there = link is not None and link.text in ("", *links)
-        if former and link and is_there and _says_the_same(link, after):
+        if former and link and is_there and replace(after, path=link.path, text=link.text) == link:
             found.append((link, replace(former, path=link.path, text=link.text)))
             continue
         later = [
@@ -280,11 +280,6 @@ def weights_before(
             return found, later[-1], is_edited
         is_edited = True
     return found, None, is_edited
-
-
-def _says_the_same(one: LinkRecord, other: LinkRecord) -> bool:
-    """Whether two records of a link agree, except on its path and text."""
-    return replace(one, path=other.path, text=other.text, target=other.target) == other
 
 
 def reversed_change(change: Change) -> Change:

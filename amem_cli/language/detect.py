@@ -222,7 +222,8 @@ def _letters(sample: str) -> Counter[str]:
     scripts = Counter[str]()
     for character, count in Counter(sample).items():
         if character.isalpha():
-            scripts[_script(character)] += count
+            name = unicodedata.name(character, "").partition(" ")[0]
+            scripts[_SCRIPTS.get(name, OTHER)] += count
     return scripts
 
 
@@ -236,10 +237,6 @@ def _script_of(letters: Counter[str]) -> str:
     if script != "latin" and count >= 0.3 * total:
         return script
     return "zh" if letters["zh"] and letters["zh"] >= 0.2 * total else ""
-
-
-def _script(character: str) -> str:
-    return _SCRIPTS.get(unicodedata.name(character, "").partition(" ")[0], OTHER)
 
 
 def _words_in(text: str) -> float:

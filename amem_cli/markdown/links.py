@@ -494,14 +494,8 @@ def _splice(text: str, link: WikiLink, target: str) -> Cut:
 
 
 _PICTURES = "avif|bmp|gif|heic|jpe?g|png|svg|tiff?|webp"
-
-
 _RECORDINGS = "3gp|flac|m4a|mp3|ogg|opus|wav|mkv|mov|mp4|ogv|webm"
-
-
 _DOCUMENTS = "pdf|canvas|base|csv|docx?|epub|od[pst]|pptx?|rtf|txt|xlsx?|zip"
-
-
 _ATTACHMENT = re.compile(rf"[^/]\.(?:{_PICTURES}|{_RECORDINGS}|{_DOCUMENTS})\Z", re.IGNORECASE)
 
 

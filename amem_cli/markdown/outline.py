@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.markdown.links import heading_anchor, is_tag_character
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.markdown.regions import find_regions, visible_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -73,8 +73,7 @@ def _headings(body: str) -> Iterator[tuple[int, str, int, int]]:
     if not _MAY_BE.search(body):
         return
     # Obsidian's comments and formulas are none of CommonMark's.
-    blocks = [each for each in find_regions(body) if each.kind in ("comment", "math")]
-    visible = blank_out(body, ((each.start, each.end) for each in blocks))
+    visible = visible_text(body, "comment", "math")
     places = [match.span() for match in _LINE.finditer(visible)]
     for token in _blocks().parse(visible):
         if token.type != "heading_open" or token.level or token.map is None:

@@ -79,9 +79,10 @@ def find_regions(text: str) -> tuple[Region, ...]:
     return tuple(scanner.regions)
 
 
-def visible_text(text: str) -> str:
-    """The text with its regions blanked, see `blank_out`."""
-    return blank_out(text, ((region.start, region.end) for region in find_regions(text)))
+def visible_text(text: str, *kinds: str) -> str:
+    """The text with its regions blanked, those of the given kinds or all; see `blank_out`."""
+    regions = (each for each in find_regions(text) if not kinds or each.kind in kinds)
+    return blank_out(text, ((region.start, region.end) for region in regions))
 
 
 def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -440,10 +441,7 @@ def conflict_line(text: str) -> int:
     """
     if "<<<<<<<" not in text or ">>>>>>>" not in text:
         return 0
-    visible = blank_out(
-        text,
-        ((each.start, each.end) for each in find_regions(text) if each.kind in ("fence", "code")),
-    )
+    visible = visible_text(text, "fence", "code")
     marks = list(_MARKERS.finditer(visible))
     whole = re.search("<=+>", "".join(mark[0][0] for mark in marks))
     return visible.count("\n", 0, marks[whole.start()].start()) + 1 if whole else 0

@@ -142,7 +142,10 @@ class AgentServer:
         try:
             async with _progress(ctx) as show:
                 private = self._policy.sees_private
-                caller = Caller(show, sees_private=private, client=_client_of(ctx))
+                params = ctx.session.client_params
+                info = params and params.client_info
+                client = client_name(info.name, info.version) if info else client_name("")
+                caller = Caller(show, sees_private=private, client=client)
                 threads = self._slow if tool.asks_model else self._quick
                 future = threads.submit(self._result, caller, tool, given)
                 try:
@@ -261,12 +264,6 @@ async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
         yield show
         # Ends `forward`, for which the task group waits.
         sending.close()
-
-
-def _client_of(ctx: Any) -> str:
-    params = ctx.session.client_params
-    info = params.client_info if params is not None else None
-    return client_name(info.name, info.version) if info is not None else client_name("")
 
 
 def client_name(name: str, version: str = "") -> str:

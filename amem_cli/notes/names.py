@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
-from amem_cli.markdown.regions import blank_out, find_regions, visible_text
+from amem_cli.markdown.regions import visible_text
 
 _ENDING = ".md"
 # In `[[…]]` these part off a heading, block or alias, end the link, or begin code or a comment.
@@ -303,7 +303,7 @@ def title_of(content: str, limit: int = 60, *, otherwise: str = "") -> str:
     heading = _heading(opening)
     if otherwise and not _has_word(heading):
         return otherwise
-    prose = plain_text(_without_code_blocks(opening))
+    prose = plain_text(visible_text(opening, "fence", "indented").replace("\0", ""))
     for text in (heading, prose, plain_text(opening)):
         line = next((line for line in text.split("\n") if _has_word(line)), "")
         begin = next((at for at, letter in enumerate(line) if letter.isalnum()), 0)
@@ -382,11 +382,6 @@ def _heading(content: str) -> str:
         if heading.level == 1 or not visible[: heading.start].strip("\0 \t\r\n"):
             return heading.text
     return ""
-
-
-def _without_code_blocks(content: str) -> str:
-    blocks = (region for region in find_regions(content) if region.kind in ("fence", "indented"))
-    return blank_out(content, ((block.start, block.end) for block in blocks)).replace("\0", "")
 
 
 def _without_full_stop(name: str) -> str:

@@ -229,14 +229,14 @@ def parse_note(path: str, raw: bytes, names: PropertyNames = _USUAL_NAMES) -> No
     # The body may be in another encoding; an edit copies its bytes and never encodes them again.
     body = raw[body_start(raw, fences) :].decode("utf-8", "replace")
     if header is None:
-        return Note(path, None, _file_title(path), body)
+        return Note(path, None, file_title(path), body)
     read = _Properties(path, header)
     tags = ("tags", "tag") if names.tags == "tags" else (names.tags,)
     note_id = read.text(names.id)
     note = Note(
         path=path,
         id=note_id if note_id.strip() else None,
-        title=read.title() or _file_title(path),
+        title=read.title() or file_title(path),
         body=body,
         created=read.text(names.created),
         keywords=read.texts(names.keywords),
@@ -281,7 +281,7 @@ def _note_without_header(
     return Note(
         path=path,
         id=None,
-        title=_file_title(path),
+        title=file_title(path),
         body=body.decode("utf-16" if raw.startswith(_UTF16_MARKS) else "utf-8", "replace"),
         private=_may_be_private(looked_at),
         refused=Problem(path, refused.line, refused.message, refused.hint),
@@ -294,7 +294,8 @@ def _may_be_private(header: bytes) -> bool:
     return any(value.strip(b" \t\"'").lower() not in _PRIVATE_OFF for value in found)
 
 
-def _file_title(path: str) -> str:
+def file_title(path: str) -> str:
+    """The name of a note's file without its ending."""
     name = path.rsplit("/", 1)[-1]
     return name[:-3] if name.lower().endswith(".md") else name
 

@@ -37,7 +37,10 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
     from prompt_toolkit.output import ColorDepth, create_output
     from prompt_toolkit.validation import Validator
 
-    known = {note.path: " ".join(as_typed(fold(_shown_of(note)))) for note in notes}
+    known = {}
+    for each in notes:
+        shown = " ".join((each.title, each.path, each.made, *each.tags, *each.aliases))
+        known[each.path] = " ".join(as_typed(fold(shown)))
 
     def matching(text: str) -> list[NoteSummary]:
         words = as_typed(fold(text))[0].split()
@@ -72,7 +75,3 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
     )
     text = session.prompt(pre_run=lambda: session.default_buffer.start_completion())
     return matching(text)[0]
-
-
-def _shown_of(note: NoteSummary) -> str:
-    return " ".join((note.title, note.path, note.made, *note.tags, *note.aliases))
