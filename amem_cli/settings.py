@@ -37,6 +37,8 @@ class Settings:
     Attributes:
         default_vault: the vault if no other is named; only of use in the user's settings.
         notes_dir: folder of new notes; unless it is set, that of Obsidian's own settings.
+        daily_notes: what the paths of daily notes look like, such as `Journal/DD-MM-YYYY`, by which
+            a note without a date gets its day; unless it is set, that of Obsidian's own settings.
         encoder_model: a sentence-transformers name or folder.
         llm_backend: `none`, `llama.cpp`, `openai`, `ollama` or `command`. If only a model is named,
             it is a file, or one of the server that is named.
@@ -69,6 +71,7 @@ class Settings:
 
     default_vault: str = ""
     notes_dir: str = "notes"
+    daily_notes: str = ""
     encoder_model: str = "all-MiniLM-L6-v2"
     llm_backend: str = _one_of("none", "llama.cpp", "openai", "ollama", "command")
     llm_model: str = ""
@@ -100,7 +103,9 @@ class Settings:
 
 def key_of(name: str) -> str:
     """The dotted key of a field: `llm_base_url` is `llm.base_url`."""
-    return name if name in ("default_vault", "notes_dir") else name.replace("_", ".", 1)
+    return (
+        name if name in ("default_vault", "notes_dir", "daily_notes") else name.replace("_", ".", 1)
+    )
 
 
 def explanations() -> dict[str, str]:
@@ -237,6 +242,7 @@ def load_settings(
     if vault_file is not None:
         obsidian = obsidian_settings(vault_file.parent.parent)
     own = {} if obsidian.notes_dir is None else {"notes_dir": obsidian.notes_dir}
+    own |= {"daily_notes": obsidian.daily_notes} if obsidian.daily_notes else {}
     layers: dict[str, Mapping[str, Any]] = {"user": {}, "obsidian": own}
     for layer, file in (("user", user_file), ("vault", vault_file)):
         layers[layer] = {}
@@ -296,10 +302,12 @@ class ObsidianSettings:
 
     Attributes:
         notes_dir: where new notes go, empty for the vault's top; None if that is not said.
+        daily_notes: folder and form of daily notes, empty if their form is the usual one.
         templates: folders and files that are templates, for Obsidian, Templater and daily notes.
     """
 
     notes_dir: str | None = None
+    daily_notes: str = ""
     templates: tuple[str, ...] = ()
 
 
@@ -331,7 +339,9 @@ def obsidian_settings(root: Path) -> ObsidianSettings:
         _plain_path(templater.get("templates_folder")),
         file and f"{file.removesuffix('.md')}.md",
     )
-    return ObsidianSettings(notes_dir, tuple(filter(None, found)))
+    form, folder = _plain_path(daily.get("format")), _plain_path(daily.get("folder"))
+    daily_notes = "/".join(filter(None, (folder and f"[{folder}]", form))) if form else ""
+    return ObsidianSettings(notes_dir, daily_notes, tuple(filter(None, found)))
 
 
 def _obsidian_document(path: Path) -> dict[str, Any]:

@@ -89,6 +89,8 @@ def _read_from_obsidian(read: ObsidianSettings) -> Iterator[str]:
     if read.notes_dir is not None:
         place = f"into {on_one_line(read.notes_dir)}" if read.notes_dir else "to the vault's top"
         parts.append(f"new notes go {place}")
+    if read.daily_notes:
+        parts.append(f"daily notes are named as {on_one_line(read.daily_notes)}")
     if parts:
         yield f"from Obsidian's settings: {'; '.join(parts)}"
 

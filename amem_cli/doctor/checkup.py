@@ -127,6 +127,7 @@ class _Checkup:
                 journal=journal,
                 clock=SystemClock(),
                 names=PropertyNames.of(self._usable.settings),
+                daily=self._usable.settings.daily_notes,
             )
 
         index = self._state / "index.db" if self._is_own else None

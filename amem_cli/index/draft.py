@@ -137,7 +137,11 @@ class NoteDraft:
         """
         former = parse_note(self.path, self.content.raw, self.ports.names).id
         note = self.note
-        if not former or note.id or date_in_note(self.path, self.raw, note.created):
+        if (
+            not former
+            or note.id
+            or date_in_note(self.path, self.raw, note.created, self.ports.daily)
+        ):
             return 0
         moment = moment_in(former[:14])
         return int(moment.timestamp()) * 10**9 if moment else 0
@@ -146,7 +150,9 @@ class NoteDraft:
         zone = self.ports.clock.now().tzinfo
         saved = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=zone)
         given, first_commit = self.note.created, self.ports.first_commit
-        made = creation_date(self.path, self.raw, saved, first_commit, given=given)
+        made = creation_date(
+            self.path, self.raw, saved, first_commit, given=given, daily=self.ports.daily
+        )
         index = self.ports.index
         note_id = new_id(
             made or local_moment(saved, zone),

@@ -207,7 +207,9 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
             return done
 
 
-def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
+def note_record(
+    content: FileContent, scanned_ns: int, names: PropertyNames, daily: str = ""
+) -> NoteRecord:
     """What the index stores of a note, from its bytes alone."""
     from amem_cli.language.dates import created_text, moment_in
     from amem_cli.markdown.links import (
@@ -228,7 +230,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
         why = "is larger than 2 MiB; its beginning is searchable, it is never edited"
         note = replace(note, refused=Problem(path, 0, why))
     if not _ISO_DAY.match(note.created):
-        made = date_in_note(path, content.raw, note.created)
+        made = date_in_note(path, content.raw, note.created, daily)
         note = replace(note, created=created_text(made) if made else "")
     elif note.created[10:11] not in ("", "T") and (moment := moment_in(note.created)):
         # The index sorts by the form with `T`.
@@ -289,7 +291,7 @@ def _read_records(
         if before is not None and before.sha == content.sha:
             same[path] = KnownFile(*content.state[1:], scanned, before.sha, before.id)
         else:
-            records.append(note_record(content, scanned, ports.names))
+            records.append(note_record(content, scanned, ports.names, ports.daily))
     return records, same
 
 
@@ -310,7 +312,9 @@ def check_index(ports: VaultPorts) -> list[str]:
         if content.sha != known[path].sha:
             differences.append(f"{path}: changed since it was indexed")
         else:
-            differences += _stored_differences(ports, path, note_record(content, 0, ports.names))
+            differences += _stored_differences(
+                ports, path, note_record(content, 0, ports.names, ports.daily)
+            )
     news = ports.journal.read_new(ports.index.events.journal_positions(), problems)
     if news.restarted:
         differences.append(".amem/journal: not the journal that was indexed")

@@ -114,7 +114,7 @@ def day_within(text: str) -> datetime | None:
     """The first day that is written out somewhere in a text, such as a file's name, at midnight."""
     for form in _day_forms():
         for match in form.finditer(text):
-            if (day := _day_of(match)) and (moment := moment_in(day)):
+            if (day := day_of(match)) and (moment := moment_in(day)):
                 return moment
     return None
 
@@ -125,7 +125,7 @@ def _in_iso(text: str) -> str:
     starts = (0, weekday.end()) if weekday else (0,)
     tried = (form.match(text, start) for start in starts for form in _day_forms())
     match = next(filter(None, tried), None)
-    day = _day_of(match) if match else ""
+    day = day_of(match) if match else ""
     rest = text[match.end() :] if match and day else ""
     clock = _CLOCK.fullmatch(rest)
     if clock is None:
@@ -146,8 +146,9 @@ def _day_forms() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(around.format(form)) for form in forms)
 
 
-def _day_of(match: re.Match[str]) -> str:
-    """The day that one of `_DAY_FORMS` matched, `2024-05-03`; empty if it names no month."""
+def day_of(match: re.Match[str]) -> str:
+    """The day that a pattern with its year, its day, and its month or its name matched,
+    `2024-05-03`; empty if it names no month."""
     from amem_cli.language.day_names import in_digits
 
     found = match.groupdict()
@@ -232,7 +233,7 @@ def days_named(folded: str, today: date) -> list[DaysNamed]:
         DaysNamed(moment.date(), moment.date(), *match.span())
         for form in _day_forms()
         for match in form.finditer(folded)
-        if (day := _day_of(match)) and (moment := moment_in(day))
+        if (day := day_of(match)) and (moment := moment_in(day))
     ]
     for near in near_days(folded):
         if not any(each.start < near.end and near.start < each.end for each in found):

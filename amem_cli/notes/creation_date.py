@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 
 from amem_cli.errors import HeaderRefused
-from amem_cli.language.dates import day_within, local_moment, moment_in
+from amem_cli.language.dates import day_of, day_within, local_moment, moment_in
 from amem_cli.markdown.links import parse_link
 from amem_cli.notes.front_matter import find_fences, read_header
 
@@ -26,6 +27,20 @@ _NAMES = (
     "timestamp",
 )
 _MAY_TELL = re.compile(rb"(?i)creat|date|time")
+# In the form of a daily note's path, as Obsidian has it: a text in brackets, a part of the day,
+# what else letters stand for, such as the weekday, and any other sign.
+_IN_FORM = re.compile(r"(?s)\[([^\]]*)\]|(YYYY|M{1,4}|Do|DD?)|[A-Za-z]+|(.)")
+_DIGITS = "[0-9]{1,2}"
+_OF_DAY = {
+    "YYYY": ("year", "[0-9]{4}"),
+    "MMMM": ("name", r"[^\W\d_]+"),
+    "MMM": ("name", r"[^\W\d_]+"),
+    "MM": ("month", _DIGITS),
+    "M": ("month", _DIGITS),
+    "DD": ("day", _DIGITS),
+    "D": ("day", _DIGITS),
+    "Do": ("day", _DIGITS),
+}
 _SEPARATORS = re.compile(r"[\s_-]+")
 _DAY_BY_FOLDERS = re.compile(r"(?s)(?:.*/)?([0-9]{4}/[0-9]{1,2}/[0-9]{1,2})(?:\.[A-Za-z]+)?")
 _STAMP_IN_NAME = re.compile(r"(?<![0-9])((?:19|20)[0-9]{6}(?:[0-9]{4}(?:[0-9]{2})?)?)(?![0-9])")
@@ -38,6 +53,7 @@ def creation_date(
     first_commit: FirstCommit,
     *,
     given: str = "",
+    daily: str = "",
 ) -> datetime | None:
     """When a note was made; None if only the time of its file is known.
 
@@ -46,20 +62,22 @@ def creation_date(
     Args:
         saved: the file's time, with its time zone.
         given: what the property for it says, under whatever name the vault has it.
+        daily: what the paths of daily notes look like.
 
     Returns:
         A moment by the clock of `saved`, without offset.
     """
-    moment = date_in_note(path, raw, given)
+    moment = date_in_note(path, raw, given, daily)
     if moment is None and (commit := first_commit(path)) is not None:
         # Files older than their repository were saved before they were committed.
         moment = min(commit, saved)
     return None if moment is None else local_moment(moment, saved.tzinfo)
 
 
-def date_in_note(path: str, raw: bytes, given: str) -> datetime | None:
+def date_in_note(path: str, raw: bytes, given: str, daily: str = "") -> datetime | None:
     """When a note was made, as far as it says so itself; see `creation_date`."""
-    return date_in_text(given) or date_in_header(raw) or date_in_name(path)
+    own = date_in_text(given) or date_in_header(raw)
+    return own or _day_in_path(path, daily) or date_in_name(path)
 
 
 def date_in_header(raw: bytes) -> datetime | None:
@@ -94,3 +112,28 @@ def date_in_name(path: str) -> datetime | None:
     name = path.rsplit("/", 1)[-1]
     stamp = _STAMP_IN_NAME.search(name)
     return day_within(name) or (moment_in(stamp[1]) if stamp else None)
+
+
+def _day_in_path(path: str, daily: str) -> datetime | None:
+    match = _path_form(daily).fullmatch(path.removesuffix(".md")) if daily else None
+    return moment_in(day_of(match)) if match else None
+
+
+@lru_cache(maxsize=8)
+def _path_form(daily: str) -> re.Pattern[str]:
+    """The pattern of paths in a form such as `DD-MM-YYYY`; it fits none without a whole day."""
+    named: set[str] = set()
+
+    def pattern(part: re.Match[str]) -> str:
+        literal, of_day, sign = part.groups()
+        if not of_day:
+            return re.escape(literal or sign) if literal or sign else "[^/]*"
+        name, form = _OF_DAY[of_day]
+        if name in named:
+            return f"(?P={name})"
+        named.add(name)
+        return f"(?P<{name}>{form})" + ("[a-z.]*" if of_day == "Do" else "")
+
+    written = _IN_FORM.sub(pattern, daily)
+    is_whole = {"year", "day"} <= named and named & {"month", "name"}
+    return re.compile(written if is_whole else "(?!)")

@@ -331,6 +331,7 @@ class Connection:
             journal=journal,
             clock=self.owner.clock or SystemClock(),
             names=PropertyNames.of(models.settings),
+            daily=models.settings.daily_notes,
             keep_missing=self._missing_to_keep,
             first_commit=lambda path: self._first_commits(path),
         )

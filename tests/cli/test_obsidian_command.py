@@ -211,6 +211,30 @@ def test_what_obsidians_settings_say_of_folders_counts(amem: Program) -> None:
 
 
 @pytest.mark.parametrize(
+    ("folder", "form", "path"),
+    [
+        ("Days/", "DD-MM-YYYY", "Days/04-03-2025.md"),
+        ("", "MM.DD.YYYY", "03.04.2025.md"),
+        ("A [b] YYYY", "D_M_YYYY", None),
+        ("Log", "YYYY/MMMM/dddd, MMMM Do YYYY", "Log/2025/March/Tuesday, March 4th 2025.md"),
+        ("Log", "[Day] YYYY.MM.DD", "Log/Day 2025.03.04.md"),
+    ],
+)
+def test_a_daily_note_gets_its_day_by_the_form_of_its_name(
+    amem: Program, folder: str, form: str, path: str | None
+) -> None:
+    obsidian(amem.folder, "daily-notes.json", folder=folder, format=form)
+    for each in (path or "4_3_2025.md", "Other/05-06-2025.md", "99-99-2025.md"):
+        write_note(amem.folder, each, "A walrus.\n")
+    adopted = amem("init", ".", "--adopt")
+    assert "daily notes are named as" in adopted.out
+    (note,) = (n for n in amem("list", "--json").json if n["path"] == (path or "4_3_2025.md"))
+    assert note["created"].startswith("2025-03-04") == bool(path)
+    others = [n["created"][:10] for n in amem("list", "--json").json if n is not note]
+    assert "2025-06-05" not in others and "2025-05-06" not in others
+
+
+@pytest.mark.parametrize(
     "content", ["", "[]", "{", '{"newFileLocation": "folder"}', '{"folder": 3}']
 )
 def test_settings_of_obsidian_that_say_nothing_change_nothing(amem: Program, content: str) -> None:
