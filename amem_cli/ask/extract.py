@@ -143,7 +143,12 @@ def quotation(sentence: Sentence, found: Sequence[Sentence]) -> str:
     text = sentence.text
     after, before = own.get(sentence.place + 1), own.get(sentence.place - 1)
     if after is not None and len(text) + len(after) < _USUAL_QUOTE:
-        text = f"{text} {after}"
+        text = _side_by_side(text, after)
     if before is not None and len(text) + len(before) < _USUAL_QUOTE:
-        text = f"{before} {text}"
+        text = _side_by_side(before, text)
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1].rstrip()}…"
+
+
+def _side_by_side(text: str, following: str) -> str:
+    """Two sentences, or items of a list, which often end without a sign."""
+    return f"{text}{';' if text[-1].isalnum() else ''} {following}"

@@ -255,7 +255,16 @@ def test_quotations_are_bounded_and_come_from_the_text(text: str, cosines: list[
     for best in nearest(found, cosines[: len(found)], {"n1": 1.0}, {})[:MOST_QUOTED]:
         quoted = quotation(best, found)
         assert len(quoted) <= LONGEST_QUOTE
-        assert "".join(quoted.rstrip("…").split()) in "".join(text.split())
+        # A semicolon stands between items of a list alone.
+        own = quoted.rstrip("…").replace("; ", "")
+        assert "".join(own.split()) in "".join(text.split())
+
+
+def test_items_of_a_list_are_quoted_with_a_sign_between_them() -> None:
+    text = "Shopping for the party:\n- bread from Hansen\n- 30 lanterns\n- the long table"
+    found = sentences_of("n1", text, {"lanterns": 1.0})
+    (best,) = nearest(found, None, {"n1": 0.5}, {})
+    assert quotation(best, found) == "- bread from Hansen; - 30 lanterns; - the long table"
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 10), st.floats(0, 1), st.integers(0, 10**6))
