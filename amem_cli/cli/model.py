@@ -55,7 +55,7 @@ def list_models(context: typer.Context) -> None:
     except ModelError as error:
         fault = judge_fault = error
     try:
-        judge = installed_judge(settings).name
+        judge = installed_judge(settings, os.environ).name
     except ModelError as error:
         judge_fault = error
     here = survey_document(found)

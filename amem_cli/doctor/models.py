@@ -77,7 +77,7 @@ def language_model_findings(
         hint = f"{error.hint}. Without it no judge of links runs; other models do not need it."
         yield Finding("", error.message, hint, severity="notice")
     else:
-        yield from _judge_findings(settings)
+        yield from _judge_findings(settings, environment)
     if model is None:
         return
     # Opening it has only checked the user's consent, and that a command's program is there; no
@@ -92,11 +92,11 @@ def language_model_findings(
         yield Finding("", f"the server {url} cannot be reached: {fault}", hint)
 
 
-def _judge_findings(settings: Settings) -> Iterator[Finding]:
+def _judge_findings(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Whether the judge of links answers, if the settings want it."""
     from amem_cli.models.judge import open_judge
 
-    judge = open_judge(settings)
+    judge = open_judge(settings, environment)
     if judge is None:
         return
     note = NoteText("", "Sky", _TRIAL_TEXT)

@@ -16,10 +16,10 @@ from amem_cli.data import file_path, table
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.models.gguf import sha256_of
 from amem_cli.models.llama_cpp import LlamaCppFile, bundled_model, check_library
+from amem_cli.settings import Settings, user_cache_folder
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import NoteText
-    from amem_cli.settings import Settings
 
 # The words of the questions, as the adapter was trained with them, and the files' digests.
 WORDS: Mapping[str, Any] = table("judge.toml")
@@ -38,9 +38,13 @@ def note_head(note: NoteText) -> str:
 class LlamaCppJudge(LlamaCppFile):
     """The judge, run by llama.cpp. After three failures in a row it says nothing for a minute."""
 
-    def __init__(self, model_path: Path, adapter_path: Path, **settings: Any) -> None:
-        """Name the files; nothing is read or started yet."""
-        super().__init__(model_path, adapter_path=str(adapter_path), **settings)
+    def __init__(
+        self, model_path: Path, adapter_path: Path, *, cache: Path, **settings: Any
+    ) -> None:
+        """Name the files, and the folder for a faster copy of the model; nothing is started yet."""
+        copy = cache / f"{model_path.stem}-{WORDS['model_sha256'][:8]}.Q8_0.gguf"
+        settings = {"adapter_path": str(adapter_path), "copy_path": str(copy), **settings}
+        super().__init__(model_path, **settings)
         self.name = f"{adapter_path.stem}-{WORDS['version']}"
         self._adapter_path = adapter_path
         self._failures, self._last_failure = 0, -math.inf
@@ -107,20 +111,21 @@ def _shares(logits: Sequence[float]) -> dict[str, float]:
     return dict(zip(ANSWERS, shares, strict=True))
 
 
-def open_judge(settings: Settings) -> LlamaCppJudge | None:
+def open_judge(settings: Settings, environment: Mapping[str, str]) -> LlamaCppJudge | None:
     """The judge, if the settings want it and what it needs is installed; nothing is started."""
     try:
-        return None if settings.llm_judge == "off" else installed_judge(settings)
+        return None if settings.llm_judge == "off" else installed_judge(settings, environment)
     except ModelError:
         return None
 
 
-def installed_judge(settings: Settings) -> LlamaCppJudge:
+def installed_judge(settings: Settings, environment: Mapping[str, str]) -> LlamaCppJudge:
     """The judge, whether the settings want it or not; raises `ModelError` if it cannot run here."""
     check_library()
     return LlamaCppJudge(
         bundled_model(),
         file_path(WORDS["adapter"]),
+        cache=user_cache_folder(environment) / "judge",
         threads=settings.llm_threads,
         memory_limit_mb=settings.llm_memory_mb,
     )

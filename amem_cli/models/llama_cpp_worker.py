@@ -63,14 +63,15 @@ def main() -> None:
 
 
 def open_session(
-    model_path: str, adapter_path: str = "", **settings: Any
+    model_path: str, adapter_path: str = "", copy_path: str = "", **settings: Any
 ) -> LlamaSession | JudgeSession:
     """The session that the settings ask for; raises `ValueError` if llama.cpp cannot load it."""
     if b"OPENMP = 1" not in llama_cpp.llama_print_system_info():
         # Waiting threads spin there: if one is preempted, all stop. A core is left to others.
         settings["threads"] = min(settings["threads"], max(1, (os.cpu_count() or 2) - 1))
     if adapter_path:
-        return JudgeSession(Path(model_path), Path(adapter_path), **settings)
+        files = map(Path, (model_path, adapter_path))
+        return JudgeSession(*files, copy_path=Path(copy_path), **settings)
     return LlamaSession(Path(model_path), **settings)
 
 

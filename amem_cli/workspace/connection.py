@@ -217,7 +217,7 @@ class ConfiguredModels:
 
         with self._lock:
             if "judge" not in self._opened:
-                self._opened["judge"] = open_judge(self.settings)
+                self._opened["judge"] = open_judge(self.settings, self.environment)
             judge: Judge | None = self._opened["judge"]
             return judge
 

@@ -152,7 +152,7 @@ def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -
         languages=languages,
         encoder=settings.encoder_model,
         proposed=encoder_proposal(languages, settings),
-        judges=machine.runs_files and open_judge(settings) is not None,
+        judges=machine.runs_files and open_judge(settings, environment) is not None,
         choices=tuple(_in_order(known, machine)),
     )
 

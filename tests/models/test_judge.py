@@ -35,13 +35,15 @@ def base() -> Path:
         pytest.skip("the bundled model is not installed")
 
 
-def judge_of(base: Path, adapter: Path = ADAPTER, **changes: float) -> LlamaCppJudge:
-    return LlamaCppJudge(base, adapter, threads=2, memory_limit_mb=6144, **changes)
+def judge_of(
+    base: Path, adapter: Path = ADAPTER, cache: Path = Path(), **changes: float
+) -> LlamaCppJudge:
+    return LlamaCppJudge(base, adapter, cache=cache, threads=2, memory_limit_mb=6144, **changes)
 
 
 @pytest.fixture(scope="module")
-def warm_judge(base: Path) -> Iterator[LlamaCppJudge]:
-    with closing(judge_of(base)) as made:
+def warm_judge(base: Path, cache_folder: Path) -> Iterator[LlamaCppJudge]:
+    with closing(judge_of(base, cache=cache_folder / "judge")) as made:
         yield made
 
 
@@ -89,13 +91,13 @@ def test_after_three_failures_in_a_row_it_says_nothing(
 def test_there_is_none_if_it_is_switched_off_or_cannot_be_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert open_judge(Settings(llm_judge="off")) is None
+    assert open_judge(Settings(llm_judge="off"), os.environ) is None
 
     def missing() -> None:
         raise ModelError("not installed")
 
     monkeypatch.setattr(judges, "check_library", missing)
-    assert open_judge(Settings()) is None
+    assert open_judge(Settings(), os.environ) is None
 
 
 @pytest.mark.models
@@ -117,11 +119,40 @@ def test_the_middle_of_a_long_text_is_left_out(warm_judge: LlamaCppJudge) -> Non
     assert said(" It rained.", OTHER.text) != said(" It rained.", RELATED.text)
 
 
+@pytest.mark.models
+def test_a_faster_copy_is_made_once_and_the_model_does_without_it(
+    base: Path, tmp_path: Path, warm_judge: LlamaCppJudge
+) -> None:
+    def answers(cache: Path) -> list[dict[str, float]]:
+        with closing(judge_of(base, cache=cache)) as judge:
+            return judge.relations(NEWER, [RELATED, OTHER], most_tokens=80, seconds=60.0)
+
+    usual = warm_judge.relations(NEWER, [RELATED, OTHER], most_tokens=80, seconds=60.0)
+    assert answers(tmp_path) == usual
+    [copy] = tmp_path.iterdir()
+    made = copy.stat().st_mtime_ns
+    assert answers(tmp_path) == usual and copy.stat().st_mtime_ns == made
+    # What cannot be read, is just being made, or has no room.
+    copy.write_bytes(b"GGUF")
+    no_folder = tmp_path / "file"
+    no_folder.touch()
+    busy = tmp_path / "busy"
+    busy.mkdir()
+    (busy / copy.name).with_suffix(".part").touch()
+    for cache in (tmp_path, no_folder, busy):
+        for given, expected in zip(answers(cache), usual, strict=True):
+            assert given == pytest.approx(expected, abs=0.1)
+    os.utime((busy / copy.name).with_suffix(".part"), (1, 1))
+    assert answers(busy) == usual and [each.name for each in busy.iterdir()] == [copy.name]
+
+
 @posix_only
 @pytest.mark.models
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_child_that_dies_or_hangs_costs_one_answer(base: Path, fault: signal.Signals) -> None:
-    with closing(judge_of(base, grace_seconds=0.2)) as judge:
+def test_a_child_that_dies_or_hangs_costs_one_answer(
+    base: Path, cache_folder: Path, fault: signal.Signals
+) -> None:
+    with closing(judge_of(base, cache=cache_folder / "judge", grace_seconds=0.2)) as judge:
         judge.start()
         child = judge.process_id
         assert child is not None
