@@ -201,7 +201,7 @@ def statements(
     # Few notes have any, and to look for the titles in them takes long.
     with_cues = [sentence for sentence in read if sentence.cues]
     titles = [SpokenTitle.of(each.title) for each in candidates] if with_cues else []
-    leads = _leads(candidates) if with_cues else {}
+    leads = _leads(candidates) if with_cues or any(own.links for own in sentences) else {}
     found: list[Statement] = []
     placed: set[OwnSentence] = set()
     for sentence in with_cues:
@@ -211,12 +211,13 @@ def statements(
         found += pointed
         if pointed:
             placed.add(sentence.own)
-    unplaced = (own for own in sentences if not own.links and own not in placed)
+    unplaced = (own for own in sentences if own not in placed)
     possible = possible_revisions(
         note,
         sentences,
         signed_sentences(unplaced),
         candidates,
+        leads,
         strengths,
         document_frequency=document_frequency,
         total=total,

@@ -189,6 +189,7 @@ def possible_revisions(
     own: Sequence[OwnSentence],
     signed: Sequence[SignedSentence],
     candidates: Sequence[LinkCandidate],
+    leads: Mapping[str, int],
     strengths: Sequence[float],
     *,
     document_frequency: Callable[[str], int],
@@ -198,7 +199,8 @@ def possible_revisions(
     """The candidates of which a signed sentence names something.
 
     Args:
-        own: all sentences of the note.
+        own: all sentences of the note. One with links speaks of the notes that they lead to alone.
+        leads: where a link by a folded name leads, as a position among the candidates.
         strengths: of a link to each candidate, 0..1.
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
         judged: candidates for which a signed sentence about anything is enough.
@@ -211,12 +213,16 @@ def possible_revisions(
     concludes = any(any_phrase("changed.concluding").match(each.folded) for each in own)
     times = [days_named(each.own.folded, today) if today else [] for each in signed]
     whole = [_stems(each.own.folded) for each in signed]
+    linked = [{leads.get(link.name, -1) for link in each.own.links} for each in signed]
     rarities: dict[str, float] = {}
     order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
     for place, at in enumerate(order):
         older, strength = candidates[at], min(strengths[at], 0.9999)
         if strength < _LEAST_STRENGTH:
             return
+        of_it = [i for i, places in enumerate(linked) if not places or at in places]
+        if not of_it:
+            continue
         theirs = note_terms(older.title, older.text, older.keywords)
         for key in (terms.keys() & theirs.keys()) - rarities.keys():
             rarities[key] = rarity(max(2, document_frequency(terms[key].word)), total)
@@ -224,31 +230,26 @@ def possible_revisions(
         their_values = _values_of(older.title, older.text)
         made = moment_in(older.created)
         then = None if made is None else made.date()
-        named = [_named(each, rare, their_values) for each in signed]
-        is_then = [_tells_time(spans, then) for spans in times]
-        cues = [
-            one
-            for one, each in zip(named, signed, strict=True)
-            if any(sign.table in _CUES for sign in each.signs)
-        ]
-        worth = [
-            (one + _WORTH_OF_A_TIME * time, _rarest(rare, stems))
-            for one, time, stems in zip(named, is_then, whole, strict=True)
-        ]
+        named = {i: _named(signed[i], rare, their_values) for i in of_it}
+        is_then = {i: _tells_time(times[i], then) for i in of_it}
+        cues = [named[i] for i in of_it if any(sign.table in _CUES for sign in signed[i].signs)]
+        worth = {
+            i: (named[i] + _WORTH_OF_A_TIME * is_then[i], _rarest(rare, whole[i])) for i in of_it
+        }
         features = {
             "strength": math.log(strength / (1 - strength)),
             "place": float(place),
             # How rare is what both notes name, at most and beside a sign.
-            "shared": max(_rarest(rare, rare.keys()), *named),
-            "named": max(named),
+            "shared": max(_rarest(rare, rare.keys()), *named.values()),
+            "named": max(named.values()),
             "named_by_cue": max(cues, default=0.0),
-            "time": max(is_then),
+            "time": max(is_then.values()),
             "concludes": float(concludes),
-            "share": min(sum(one > 0 for one, _ in worth) / len(own), _MOST_SHARE),
+            "share": min(sum(one > 0 for one, _ in worth.values()) / len(own), _MOST_SHARE),
             # A long note shares words with many.
             "length": math.log1p(max(len(theirs), _SHORTEST)),
         }
-        best = sorted(range(len(signed)), key=lambda each: worth[each], reverse=True)
+        best = sorted(of_it, key=lambda i: worth[i], reverse=True)
         telling = [signed[each] for each in best if worth[each][0] > 0]
         if telling or at in judged:
             yield Revision(at, features, telling or [signed[best[0]]])

@@ -103,7 +103,10 @@ def _counts(event: Event, undone: dict[str, str]) -> bool:
 
 
 def _entries(index: MemoryIndex, events: Sequence[Event], note: str = "") -> list[HistoryEntry]:
-    titles = {summary.key: summary.title for summary in index.notes.summaries()}
+    # By path too: a note that caused a change may have got its id by the same write.
+    titles = {
+        name: each.title for each in index.notes.summaries() for name in (each.path, each.key)
+    }
     undone: dict[str, str] = {}
     # Of each whole history: the `undo` of an event may be beyond the limit.
     for key in {event.note or event.path for event in events} - {""}:

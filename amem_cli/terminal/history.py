@@ -150,9 +150,9 @@ def _details(event: Event) -> Iterator[tuple[str, str]]:
                 yield f"{change.field:<9}{text}", style
     yield from _links(event)
     for link in event.suggested:
-        yield f"suggested {link.text}{link_words(link)}", "dim"
+        yield f"suggested {_named(link)}{link_words(link)}", "dim"
     for link in event.stated:
-        yield f"says of {link.text}{link_words(link)}", "dim"
+        yield f"says of {_named(link)}{link_words(link)}", "dim"
     if not event.changes and event.splice is not None:
         texts = ((event.splice.removed, "-", "red"), (event.splice.inserted, "+", "green"))
         for text, mark, style in texts:
@@ -185,9 +185,14 @@ def link_change_lines(before: LinkRecord, after: LinkRecord | None) -> list[tupl
         and (before.text, before.relation) == (after.text, after.relation)
         and (before.by, after.by) == ("machine", "person")
     ):
-        return [(f"kept {after.text}{link_words(after)}", "green")]
-    removed = [(f"- {before.text}{link_words(before)}", "red")]
-    return removed + ([(f"+ {after.text}{link_words(after)}", "green")] if after else [])
+        return [(f"kept {_named(after)}{link_words(after)}", "green")]
+    removed = [(f"- {_named(before)}{link_words(before)}", "red")]
+    return removed + ([(f"+ {_named(after)}{link_words(after)}", "green")] if after else [])
+
+
+def _named(link: LinkRecord) -> str:
+    """The link as its property has it; of a link in a person's text, the note that it leads to."""
+    return link.text or link.path
 
 
 def _cost(event: Event) -> str:

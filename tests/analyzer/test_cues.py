@@ -114,6 +114,14 @@ def test_a_cue_that_points_at_nothing_is_only_proposed_for_the_nearest_note() ->
     assert said("The Miwe came on Monday.", 0.9) == []
 
 
+def test_a_sentence_with_a_link_revises_the_linked_note_alone() -> None:
+    for text in ("[[Deck oven]]: so it wasn't the Miwe.", "It wasn't the Miwe ([[Deck oven]])."):
+        [statement] = said(text, 0.8)
+        assert OLDER[statement.older] is OVEN and not statement.sure
+    for text in ("[[Bake 14]]: so it wasn't the Miwe.", "[[Nowhere]]: so it wasn't the Miwe."):
+        assert OVEN not in [OLDER[each.older] for each in said(text, 0.8)]
+
+
 def test_a_title_is_not_quoted_for_a_sentence_of_the_text() -> None:
     [statement] = said("So it wasn't the Miwe at all.", 0.8, title="Not the Miwe deck oven")
     assert statement.sentence == "So it wasn't the Miwe at all."

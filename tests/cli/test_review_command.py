@@ -17,7 +17,7 @@ from tests.editing.test_review import propose
 from tests.fakes.chat_server import ChatServer
 from tests.memory.test_evolve import CHANGE, NEW, OLD, add_old, linking, metadata
 from tests.terminal import at_terminal, plain
-from tests.vaults import open_vault
+from tests.vaults import open_vault, write_note
 
 KEYS = "[q]uit"
 
@@ -104,6 +104,23 @@ def test_history_is_a_story_with_reasons_costs_and_diffs(amem: Program, ports: V
     events = amem("history", "Lamination", "--json").json
     assert [event["kind"] for event in events] == ["add", "evolve", "evolve", "evolve"]
     assert events[-1]["because"] == "Torn dough"
+
+
+def test_history_names_both_notes_of_a_revision_that_a_person_linked(amem: Program) -> None:
+    root = amem.folder
+    write_note(root, "Club.md", "---\ncreated: 2026-01-05\n---\nThe chess club meets on Monday.\n")
+    news = "The chess club ([[Club]]) meets on Friday now, not on Monday."
+    write_note(root, "New day.md", f"---\ncreated: 2026-03-05\n---\n{news}\n")
+    for day in range(1, 9):
+        text = f"Bread number {day} rises slowly in the cold kitchen."
+        write_note(root, f"b{day}.md", f"---\ncreated: 2026-02-0{day}\n---\n{text}\n")
+    assert amem("init", ".", "--adopt").code == 0
+    assert "proposed Club.md (context)" in amem("evolve", "--all", "--no-llm").out
+    assert amem("review", "--accept-all").code == 0
+    story = amem("history", "Club").out
+    assert "because of “New day”, amem changed its context" in story
+    story = " ".join(amem("history", "New day").out.split())
+    assert "links - Club.md related 1" in story and "links + Club.md supersedes" in story
 
 
 def test_undo_of_all_since_and_its_trace_in_the_history(
