@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
-from amem_cli.memory.outcome import ProcessSettings
+from amem_cli.memory.outcome import NoteAnalysis, Outcome, ProcessSettings
+from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import PropertyNames
 from amem_cli.vault.file_state import SystemClock
@@ -89,6 +90,20 @@ def memory_process(
     """The memory process over the notes as they are now."""
     given = ProcessSettings(**settings)
     return MemoryProcess(indexed(ports), FakeEncoder(), model, given, judge=judge)
+
+
+def carry_out(
+    ports: VaultPorts, path: str, thought: NoteAnalysis, *, review: bool = False
+) -> Outcome:
+    """Write what was thought of a note, as the memory process does, with no check of it before."""
+    with ports.changes.locked():
+        content, settings = ports.vault.read(path), ProcessSettings(review=review)
+        plan = ProcessPlan(ports, settings, lambda content, note: True, content, thought)
+        outcome = plan.draft()
+        writes = [write for draft in plan.drafts for write in draft.write()]
+        ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
+        refresh(ports, [draft.path for draft in plan.drafts])
+    return outcome
 
 
 def write_note(root: Path, path: str, text: str) -> Path:

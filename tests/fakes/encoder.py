@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import shake_128
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ _WORD = re.compile(r"\w+")
 
 
 class FakeEncoder:
-    """Sums a pseudo-random vector of each word (and pair of words), the same on every machine.
+    """Sums a pseudo-random vector of each word, the same on every machine.
 
     Attributes:
         encoded: every text that was encoded, in order.
@@ -30,14 +29,12 @@ class FakeEncoder:
         dimension: int = 64,
         name: str = "fake",
         max_tokens: int = 256,
-        pairs: bool = False,
         reads: float = 1.0,
         is_spread: bool = False,
     ) -> None:
         self._dimension = dimension
         self._name = name
         self._max_tokens = max_tokens
-        self._pairs = pairs
         self._reads = reads
         self.is_spread = is_spread
         self.encoded: list[str] = []
@@ -66,10 +63,9 @@ class FakeEncoder:
 
     def _vector(self, text: str) -> Vectors:
         words = _WORD.findall(text.lower())[: self._max_tokens]
-        pairs = [" ".join(pair) for pair in pairwise(words)] if self._pairs else []
         total = np.zeros(self._dimension, dtype=np.float32)
-        for feature in words + pairs:
-            total += _signs(feature, self._dimension)
+        for word in words:
+            total += _signs(word, self._dimension)
         if not total.any():
             total = _signs("", self._dimension)
         unit: Vectors = total / np.linalg.norm(total)
@@ -77,8 +73,8 @@ class FakeEncoder:
 
 
 @lru_cache(maxsize=50_000)
-def _signs(feature: str, dimension: int) -> Vectors:
+def _signs(word: str, dimension: int) -> Vectors:
     """A vector of +1 and -1 that is nearly at right angles to that of any other word."""
-    noise = shake_128(feature.encode("utf-8", "surrogatepass")).digest(dimension)
+    noise = shake_128(word.encode("utf-8", "surrogatepass")).digest(dimension)
     signs: Vectors = np.where(np.frombuffer(noise, np.uint8) < 128, np.float32(-1), np.float32(1))
     return signs

@@ -17,7 +17,6 @@ from amem_cli.markdown.links import is_valid_tag
 from amem_cli.memory.describe import MetadataQuestion, check_metadata, metadata_request
 from amem_cli.memory.link import LinkQuestion, check_links
 from amem_cli.models.ports import AnswerRejected
-from amem_cli.models.prompt_text import clean_line, quote_as_data
 from amem_cli.models.reply_schema import (
     read_answer,
     to_json_schema,
@@ -197,18 +196,3 @@ def test_an_answer_is_of_the_shape_or_rejected(text: str) -> None:
         return
     jsonschema.validate(answer, to_json_schema(request.schema))
     a_construction_keeps_its_promises(answer)
-
-
-@examples(2)
-@example("-->", 20)
-@example("cold < warm > 3 -> £40", 40)
-@given(strategies.marked_text, st.integers(20, 200))
-def test_text_for_a_model_is_bounded(text: str, limit: int) -> None:
-    """Neither a fence nor a control token of a chat format gets through; lines are clean."""
-    shown = quote_as_data(text, limit)
-    assert len(shown.encode()) <= limit
-    assert '"""' not in shown
-    assert "<|" not in shown
-    line = clean_line(text, limit)
-    if line is not None:
-        is_harmless(line, limit)

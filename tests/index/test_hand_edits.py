@@ -69,17 +69,6 @@ def test_a_rewritten_context_is_the_persons_even_when_it_is_put_back(tmp_path: P
     assert not owned(ports, note).may_replace_context("How dough is laminated.")
 
 
-def test_a_deleted_link_is_not_made_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    path = add(ports, NewNote("Croissant dough.", title="Dough"))
-    add(ports, NewNote("Butter.", title="Butter"))
-    note = machine_writes(ports, path, links=["[[Butter]]"])
-    edit(tmp_path, path, '  - "[[Butter]]"\n', "")
-    synchronise(ports)
-    assert owned(ports, note).links == {}
-    assert owned(ports, note).declined == {"Butter"}
-
-
 def test_a_link_that_follows_a_rename_stays_the_machines(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Croissant dough.", title="Dough"))

@@ -10,7 +10,7 @@ import pytest
 from amem_cli.errors import Problem
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
-from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.journal.events import Event
 from amem_cli.notes.note import Note
 
 
@@ -52,17 +52,6 @@ def test_a_note_is_found_by_each_of_its_names(index: MemoryIndex) -> None:
     assert index.notes.find("%") == []
 
 
-def test_changed_text_leaves_no_trace_of_the_old(index: MemoryIndex) -> None:
-    index.files.store(a_record("a.md", "walrus"))
-    index.files.store(a_record("a.md", "penguin"))
-    assert index.text.keyword_scores(["walrus"], 5) == {}
-    assert list(index.text.keyword_scores(["penguin"], 5)) == ["a.md"]
-    assert index.text.passages("a.md") == ["penguin"]
-    index.files.forget("a.md")
-    assert index.notes.count() == 0
-    assert index.text.keyword_scores(["penguin"], 5) == {}
-
-
 def test_vectors_follow_their_notes(index: MemoryIndex) -> None:
     for name in ("a.md", "b.md", "c.md"):
         index.files.store(a_record(name, f"text of {name}"))
@@ -98,17 +87,6 @@ def test_a_huge_note_is_embedded_in_part_and_found_by_all_its_words(index: Memor
     assert list(index.text.keyword_scores(["number499"], 5)) == ["a.md"]
 
 
-def test_links_are_found_from_both_ends(index: MemoryIndex) -> None:
-    index.files.store(
-        a_record("x/a.md", links_in_text=(NoteLink("b", "wikilink"), NoteLink("no", "property")))
-    )
-    index.files.store(a_record("b.md"))
-    index.files.store(a_record("y/b.md", links_in_text=(NoteLink("x/a", "property"),)))
-    assert index.links.incoming("b.md") == [("x/a.md", NoteLink("b", "wikilink"))]
-    assert index.links.incoming("x/a.md") == [("y/b.md", NoteLink("x/a", "property"))]
-    assert [link.target for link in index.links.written("x/a.md")] == ["b", "no"]
-
-
 def test_a_rename_keeps_usage(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md"))
     index.usage.count(["a.md"], "2026-01-01")
@@ -134,17 +112,6 @@ def test_pending_follows_from_notes_and_events(index: MemoryIndex) -> None:
     assert index.queue.pending()[0].attempts == 2
     index.files.store(a_record("done.md", "another text", id="20260101120007"))
     assert {note.path for note in index.queue.pending()} == {"new.md", "done.md"}
-
-
-def test_why_a_link_was_made_is_known(index: MemoryIndex) -> None:
-    index.files.store(a_record("a.md", id="20260101120000"))
-    link = LinkRecord("20260102120000", "b.md", "[[b]]", "supports", 0.7, "both on tea")
-    change = Change("links", [], ["[[b]]"])
-    event = Event("1", "t", "link", note="20260101120000", changes=(change,), links=(link,))
-    index.events.store("j", "p", [event])
-    assert index.link_history.records("a.md") == {("a.md", "20260102120000"): link}
-    assert index.events.read("20260101120000") == [event]
-    assert index.notes.id_taken("20260101120000")
 
 
 def test_an_index_of_another_version_is_set_aside_but_for_its_counters(tmp_path: Path) -> None:

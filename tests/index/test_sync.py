@@ -16,6 +16,7 @@ from amem_cli.errors import Problem
 from amem_cli.index.sync import check_index, embed_missing, synchronise
 from amem_cli.notes.front_matter import read_header
 from amem_cli.notes.note import parse_note
+from amem_cli.search.read import note_named
 from amem_cli.vault.file_state import FileContent, FileState
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.template import adopt_vault, create_vault
@@ -179,8 +180,7 @@ def test_a_file_that_holds_the_known_bytes_is_not_parsed_again(
     parse_note.cache_clear()
     monkeypatch.setattr("amem_cli.notes.front_matter.read_tree", refuse)
     report = synchronise(ports)
-    summary = ports.index.notes.summary("a.md")
-    assert summary is not None
+    summary = note_named(ports.index, "a.md")
     assert (report.changed, summary.modified) == ((), "2023-11-14T22:13:20+00:00")
     assert ports.index.files.states()["a.md"].mtime_ns == 1_700_000_000_123_456_789
 

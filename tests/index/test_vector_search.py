@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from amem_cli.errors import EncoderError
 from amem_cli.index.bit_codes import sign_codes, sign_differences
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteRecord
@@ -121,17 +120,6 @@ def test_scores_are_exact_cosines_best_first(large: MemoryIndex, vectors: Floats
         assert score == pytest.approx(float(vectors[int(path[:5])] @ query), abs=1e-5)
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10, deadline=None)
-def test_every_note_finds_itself(large_file: Path, vectors: Floats, seed: int) -> None:
-    place = seed % COUNT
-    index = MemoryIndex(large_file)
-    try:
-        assert next(iter(index.vectors.scores(vectors[place], 3))) == path_of(place)
-    finally:
-        index.close()
-
-
 def test_given_paths_are_compared_one_by_one(large: MemoryIndex, vectors: Floats) -> None:
     query = -text_like(1, seed=6)[0]
     some = list(range(0, COUNT, 7))
@@ -184,18 +172,6 @@ def test_as_many_notes_as_asked_for_come_in_spite_of_long_ones(
     embed(large, dict.fromkeys(("a.md", "b.md", "c.md", "d.md"), query))
     found = large.vectors.scores(query, 14)
     assert list(found) == ["a.md", "b.md", "c.md", "d.md", *exact(vectors, query, 10)]
-
-
-def test_asking_for_more_notes_than_there_are_gives_all(large: MemoryIndex) -> None:
-    assert len(large.vectors.scores(text_like(1, seed=11)[0], COUNT * 2)) == COUNT
-
-
-def test_another_encoder_takes_the_place_of_the_former_one(large: MemoryIndex) -> None:
-    others = text_like(COUNT, 13, 40)
-    embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
-    assert recall(large, others, text_like(40, 14, 40), 10) >= 0.99
-    with pytest.raises(EncoderError):
-        large.vectors.scores(text_like(1, seed=12)[0], 10)
 
 
 def test_an_index_that_grew_equals_one_made_at_once(

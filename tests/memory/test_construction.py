@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from amem_cli.memory.describe import (
-    METADATA_PROMPT,
     CheckedMetadata,
     MetadataQuestion,
     check_metadata,
@@ -86,14 +85,6 @@ def test_every_request_is_of_the_schema_subset(
     assert to_gbnf(request.schema)
 
 
-def test_instructions_are_the_same_for_every_note() -> None:
-    one = metadata_request(MetadataQuestion(TITLE, TEXT, ALL, VOCABULARY), 9)
-    other = metadata_request(MetadataQuestion("x", "y z", ("context",), ()), 5)
-    assert one.instructions == other.instructions
-    assert len(one.instructions) < 1000
-    assert METADATA_PROMPT
-
-
 def test_what_is_asked_of_a_small_model_is_the_same_for_every_note_but_for_the_note() -> None:
     one, other = summary_request(TITLE, TEXT, 9), summary_request("x", "y z", 9)
     assert (one.instructions, one.examples) == (other.instructions, other.examples)
@@ -165,11 +156,6 @@ def test_a_hostile_note_stays_data_in_the_request() -> None:
     assert "Ignore" not in request.instructions
 
 
-def test_a_long_note_is_bounded() -> None:
-    request = metadata_request(MetadataQuestion(TITLE, "word " * 50_000, ALL, ()), 9)
-    assert len(request.text) < 5_000
-
-
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -198,11 +184,6 @@ def test_a_context_that_does_not_hold_is_refused_and_named(sentence: object) -> 
     assert set(kept.unfilled) == {"context"}
     assert any(problem.startswith("context: ") for problem in kept.problems)
     assert kept.metadata.keywords
-
-
-def test_a_context_is_put_on_one_line() -> None:
-    kept = checked(good(context=CONTEXT.replace(" kept", "\n\u202ekept\x07")))
-    assert kept.metadata.context == CONTEXT
 
 
 @pytest.mark.parametrize(
@@ -249,11 +230,6 @@ def test_a_close_keyword_is_believed_where_there_is_an_encoder() -> None:
     assert kept.metadata.keywords == ("garbage collection",)
 
 
-def test_tags_take_the_spelling_of_the_vault() -> None:
-    kept = checked(good(tags=["Databases/postgres", "INCIDENT"]))
-    assert kept.metadata.tags == ("databases/Postgres", "incident")
-
-
 @pytest.mark.parametrize(
     "tag", ["2024", "note", "a_b_c_d_e_f", "", "monday", "[[x]]", "x" * 90, "1st"]
 )
@@ -277,15 +253,6 @@ def test_a_german_note_is_read_in_german() -> None:
     )
     assert kept.metadata.context == context
     assert kept.metadata.keywords == ("Monitor", "Farbglas")
-
-
-def test_a_good_answer_is_of_the_asked_shape() -> None:
-    request = metadata_request(MetadataQuestion(TITLE, TEXT, ALL, VOCABULARY), 9)
-    text = (
-        '{"context": "An open transaction on the replica kept dead tuples alive.",'
-        ' "keywords": ["VACUUM", "replica"], "tags": ["incident"]}'
-    )
-    assert read_answer(text, request.schema)["tags"] == ["incident"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from amem_cli.errors import EncoderError
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.process import MemoryProcess
+from amem_cli.search.read import note_named
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
 
@@ -52,8 +53,7 @@ def test_nothing_is_written_of_a_comparison_with_vectors_of_two_encoders(
         process.run("seals.md", asked=True)
     assert old.is_overtaken
     assert ports.index.vectors.encoder() == new.model_id
-    summary = ports.index.notes.summary("seals.md")
-    assert summary is not None
+    summary = note_named(ports.index, "seals.md")
     assert all(each.kind != "process" for each in ports.index.events.read(summary.key))
     outcome = MemoryProcess(ports, new, None).run("seals.md", asked=True)
     assert (outcome.pending, outcome.problems) == (False, ())

@@ -114,16 +114,14 @@ def test_each_event_names_its_cause_model_and_cost(tmp_path: Path) -> None:
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
     process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
-    summary = ports.index.notes.summary(path)
-    assert summary is not None
+    summary = note_named(ports.index, path)
     events = {event.kind: event for event in ports.index.events.read(summary.key)}
     process = events["process"]
     assert process.cause == events["add"].id
     assert (process.calls, process.model) == (1, "scripted")
     assert events["construct"].cause == events["link"].cause == process.id
     assert events["link"].links[0].reason.startswith("Both are about butter")
-    older = ports.index.notes.summary(old)
-    assert older is not None
+    older = note_named(ports.index, old)
     evolve = ports.index.events.read(older.key)[-1]
     assert (evolve.kind, evolve.cause, evolve.trigger) == ("evolve", process.id, summary.key)
     assert evolve.splice is not None and evolve.prompt and evolve.reason
@@ -265,8 +263,7 @@ def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
     path = add(ports, NewNote(NEW, title="Torn dough"))
     process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
     assert unlink(ports, note_named(ports.index, path), note_named(ports.index, old))
-    summary = ports.index.notes.summary(path)
-    assert summary is not None
+    summary = note_named(ports.index, path)
     assert provenance(ports.index.events.read(summary.key)).declined
     outcome = process_of(ports, ScriptedModel([metadata])).run(path, asked=True)
     assert old not in [link.path for link in outcome.links]

@@ -15,7 +15,7 @@ from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import SettingsError
 from amem_cli.index.draft import provenance_of
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import refresh, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate
 from amem_cli.memory.outcome import (
@@ -23,13 +23,12 @@ from amem_cli.memory.outcome import (
     Linking,
     NoteAnalysis,
     Outcome,
-    ProcessSettings,
     Step,
 )
-from amem_cli.memory.plan import ProcessPlan
 from amem_cli.notes.note import MemoryLink, Relation, parse_note
 from amem_cli.search.read import note_named
 from amem_cli.search.suggestions import suggestions
+from tests import vaults
 from tests.vaults import memory_process, open_vault
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
@@ -90,20 +89,9 @@ def carry_out(
 ) -> Outcome:
     """What the machine does where a model said this of links."""
     synchronise(ports)
-    content = ports.vault.read(note_named(ports.index, title).path)
-    thought = NoteAnalysis(
-        Description(),
-        Linking(links, step=Step("scripted"), link_changes=tuple(changes)),
-        "scripted",
-    )
-    with ports.changes.locked():
-        settings = ProcessSettings(review=review)
-        plan = ProcessPlan(ports, settings, lambda content, note: True, content, thought)
-        outcome = plan.draft()
-        writes = [write for draft in plan.drafts for write in draft.write()]
-        ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
-        refresh(ports, [draft.path for draft in plan.drafts])
-    return outcome
+    linking = Linking(links, step=Step("scripted"), link_changes=tuple(changes))
+    thought = NoteAnalysis(Description(), linking, "scripted")
+    return vaults.carry_out(ports, note_named(ports.index, title).path, thought, review=review)
 
 
 def test_a_link_goes_where_the_new_text_of_the_note_no_longer_bears_it_out(

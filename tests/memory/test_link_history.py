@@ -17,14 +17,13 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import SettingsError
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import refresh, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate
-from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings, Step
-from amem_cli.memory.plan import ProcessPlan
+from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, Step
 from amem_cli.notes.note import RELATIONS, MemoryLink
 from tests.index_dump import canonical_dump
-from tests.vaults import memory_process, open_vault
+from tests.vaults import carry_out, memory_process, open_vault
 
 pytestmark = pytest.mark.slow
 
@@ -102,19 +101,7 @@ class Run:
     def think(self, one: int, linking: Linking) -> None:
         ports = self.ports
         synchronise(ports)
-        content = ports.vault.read(self.pick(one))
-        with ports.changes.locked():
-            plan = ProcessPlan(
-                ports,
-                ProcessSettings(),
-                lambda content, note: True,
-                content,
-                NoteAnalysis(Description(), linking, "scripted"),
-            )
-            plan.draft()
-            writes = [write for draft in plan.drafts for write in draft.write()]
-            ports.changes.apply(writes, plan.events())
-            refresh(ports, [draft.path for draft in plan.drafts])
+        carry_out(ports, self.pick(one), NoteAnalysis(Description(), linking, "scripted"))
 
     def undo(self, one: int, other: int) -> None:
         """Take back one thing, and bring it back: nothing has changed then."""

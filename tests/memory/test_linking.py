@@ -128,19 +128,9 @@ def test_a_note_cannot_be_linked_with_itself() -> None:
     assert [one.target for one in found.links] == [WEBHOOKS.path]
 
 
-def test_a_note_is_linked_once() -> None:
-    found = plan({"links": [link("n1"), link("n1", relation="related")]})
-    assert len(found.links) == 1
-    assert found.problems
-
-
 def test_the_number_of_links_is_bounded() -> None:
     found = plan({"links": [link("n1"), link("n2")]}, max_links=1)
     assert len(found.links) == 1
-
-
-def test_a_note_that_is_not_linked_is_not_changed() -> None:
-    assert not plan({"links": [], "changes": [change()]}, max_links=0).evolutions
 
 
 def test_a_reason_about_something_else_is_left_to_the_caller() -> None:
@@ -171,10 +161,6 @@ def test_the_same_reason_for_all_is_no_reason() -> None:
 )
 def test_strength_is_bounded(value: object, strength: float) -> None:
     assert plan({"links": [link("n1", strength=value)]}).links[0].strength == strength
-
-
-def test_an_unknown_relation_is_plainly_related() -> None:
-    assert plan({"links": [link("n1", relation="hates")]}).links[0].relation == "related"
 
 
 def test_a_good_change_is_kept() -> None:
@@ -270,13 +256,6 @@ def test_hostile_notes_stay_data_in_the_request() -> None:
     assert request.text.count('"""') == 4
     assert "<|" not in request.text
     assert "[INST]" not in request.text
-
-
-def test_many_and_long_candidates_are_bounded() -> None:
-    long = [LinkCandidate(f"{at}.md", "t" * 900, "word " * 9000, 0.5, at) for at in range(200)]
-    request = link_request(NOTE, LinkQuestion(long), deadline=9)
-    assert len(request.text) < 8_000
-    assert "n15" not in request.text
 
 
 def test_an_existing_link_is_shown_as_data_that_cannot_end_its_fence() -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from amem_cli.editing.add import NewNote, add
-from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.models.ports import ModelRequest
 from tests.fakes.language_model import EchoSchemaModel
 from tests.vaults import memory_process, open_vault
@@ -39,13 +36,3 @@ def test_the_more_evidence_a_model_needs_the_fewer_notes_it_is_asked_about(tmp_p
         counts.append(shown(tmp_path / str(at), least))
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[2] >= 1 > counts[-1]
-
-
-@pytest.mark.parametrize("least", [0.0, 0.03])
-def test_what_is_asked_for_by_default_is_what_a_model_never_tested_gets(
-    tmp_path: Path, least: float
-) -> None:
-    (tmp_path / "usual").mkdir()
-    (tmp_path / "given").mkdir()
-    usual = shown(tmp_path / "usual", ProcessSettings().plausible)
-    assert shown(tmp_path / "given", least) >= usual

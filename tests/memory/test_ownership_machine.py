@@ -32,10 +32,9 @@ from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import AmemError
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings
-from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.note import (
@@ -50,7 +49,7 @@ from amem_cli.notes.note import (
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel
 from tests.index_dump import canonical_dump
-from tests.vaults import open_vault
+from tests.vaults import carry_out, open_vault
 
 pytestmark = pytest.mark.slow
 
@@ -408,18 +407,7 @@ class Ownership(RuleBasedStateMachine):
         )
         linking = Linking(links, tuple(evolutions), link_changes=changes)
         thought = NoteAnalysis(Description(metadata), linking, "hostile")
-        with ports.changes.locked():
-            plan = ProcessPlan(
-                ports,
-                ProcessSettings(review=review),
-                lambda content, note: True,
-                ports.vault.read(path),
-                thought,
-            )
-            plan.draft()
-            writes = [write for draft in plan.drafts for write in draft.write()]
-            ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
-            refresh(ports, [draft.path for draft in plan.drafts])
+        carry_out(ports, path, thought, review=review)
 
     # What happens to the vault.
 

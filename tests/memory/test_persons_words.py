@@ -13,14 +13,15 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution
-from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings
-from amem_cli.memory.plan import ProcessPlan, evolved_fields
-from amem_cli.notes.note import MemoryLink, Metadata
+from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, Outcome
+from amem_cli.memory.plan import evolved_fields
+from amem_cli.notes.note import MemoryLink
+from amem_cli.search.read import note_named
 from tests.editing.test_review import propose
 from tests.editing.test_undo import machine_sets, own, type_into
 from tests.fakes.language_model import ScriptedModel
 from tests.memory.test_evolve import CHANGE, NEW, add_old, linking, metadata
-from tests.vaults import memory_process, open_vault, write_note
+from tests.vaults import carry_out, memory_process, open_vault, write_note
 
 
 def with_header(note_id: str, **fields: object) -> str:
@@ -30,8 +31,7 @@ def with_header(note_id: str, **fields: object) -> str:
 
 def machine_links(ports: VaultPorts, path: str, target: str) -> None:
     """The machine links a note to another."""
-    summary = ports.index.notes.summary(target)
-    assert summary is not None
+    summary = note_named(ports.index, target)
     draft = NoteDraft(ports, ports.vault.read(path))
     text = f"[[{target.removesuffix('.md')}]]"
     record = LinkRecord(summary.key, target, text, "related", 0.5, "alike")
@@ -41,21 +41,10 @@ def machine_links(ports: VaultPorts, path: str, target: str) -> None:
     refresh(ports, [path])
 
 
-def run_plan(ports: VaultPorts, path: str, older: str, change: Evolution) -> ProcessPlan:
+def run_plan(ports: VaultPorts, path: str, older: str, change: Evolution) -> Outcome:
     """Carry out what the machine says of a note, in review."""
     links = Linking((MemoryLink(older, "related", "alike", 0.5),), (change,))
-    plan = ProcessPlan(
-        ports,
-        ProcessSettings(review=True),
-        lambda content, note: True,
-        ports.vault.read(path),
-        NoteAnalysis(Description(Metadata()), links, "scripted"),
-    )
-    plan.draft()
-    writes = [write for draft in plan.drafts for write in draft.write()]
-    ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
-    refresh(ports, [draft.path for draft in plan.drafts])
-    return plan
+    return carry_out(ports, path, NoteAnalysis(Description(), links, "scripted"), review=True)
 
 
 def test_removing_a_note_leaves_a_persons_second_link_to_it(tmp_path: Path) -> None:
@@ -64,8 +53,7 @@ def test_removing_a_note_leaves_a_persons_second_link_to_it(tmp_path: Path) -> N
     write_note(tmp_path, "a.md", with_header("20260101000000", links=["[[B|mine]]"]))
     synchronise(ports)
     machine_links(ports, "a.md", "B.md")
-    target = ports.index.notes.summary("B.md")
-    assert target is not None
+    target = note_named(ports.index, "B.md")
     removal = remove(ports, target)
     assert own(ports, "a.md").links == ("[[B|mine]]",)
     assert removal.dangling == ("a.md",)
@@ -89,8 +77,7 @@ def test_adding_a_keyword_leaves_the_others_as_they_are_written(tmp_path: Path) 
     keywords = ["Rust", "rust", "two  spaces"]
     write_note(tmp_path, "a.md", with_header("20260101000000", keywords=keywords))
     synchronise(ports)
-    summary = ports.index.notes.summary("a.md")
-    assert summary is not None
+    summary = note_named(ports.index, "a.md")
     update(ports, summary, FieldEdits(add_keywords=["x", "RUST"]))
     assert own(ports, "a.md").keywords == (*keywords, "x")
 
@@ -164,8 +151,7 @@ def test_the_text_of_a_very_large_note_can_be_brought_back(tmp_path: Path) -> No
     write_note(tmp_path, "a.md", with_header("20260101000000") + "\n" * 1_900_000)
     synchronise(ports)
     before = (tmp_path / "a.md").read_bytes()
-    summary = ports.index.notes.summary("a.md")
-    assert summary is not None
+    summary = note_named(ports.index, "a.md")
     update(ports, summary, FieldEdits(content="\n\x01" * 500_000 + "x"))
     undo(ports, ports.index.events.read()[-1].id)
     assert (tmp_path / "a.md").read_bytes() == before

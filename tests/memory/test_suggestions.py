@@ -10,17 +10,16 @@ from amem_cli.editing.edit import link, unlink
 from amem_cli.editing.move import move
 from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import refresh, synchronise
+from amem_cli.index.sync import synchronise
 from amem_cli.journal.link_decisions import MOST_SUGGESTED
-from amem_cli.memory.outcome import ANALYZER, Description, Linking, NoteAnalysis, ProcessSettings
-from amem_cli.memory.plan import ProcessPlan
+from amem_cli.memory.outcome import ANALYZER, Description, Linking, NoteAnalysis
 from amem_cli.notes.note import MemoryLink
 from amem_cli.search.read import note_named
 from amem_cli.search.search import search
 from amem_cli.search.suggestions import fresh_links, suggestions
 from tests.fakes.encoder import FakeEncoder
 from tests.index_dump import canonical_dump
-from tests.vaults import indexed, memory_process, open_vault, tree_hashes, write_note
+from tests.vaults import carry_out, indexed, memory_process, open_vault, tree_hashes, write_note
 
 Pairs = set[frozenset[str]]
 
@@ -32,15 +31,7 @@ def suggest(ports: VaultPorts, source: str, *targets: str, written: bool = False
         for at, target in enumerate(targets)
     )
     linking = Linking(found) if written else Linking(suggested=found)
-    analysis = NoteAnalysis(Description(), linking, ANALYZER)
-    settings = ProcessSettings()
-    with ports.changes.locked():
-        content = ports.vault.read(source)
-        plan = ProcessPlan(ports, settings, lambda content, note: True, content, analysis)
-        plan.draft()
-        writes = [write for draft in plan.drafts for write in draft.write()]
-        ports.changes.apply(writes, plan.events())
-        refresh(ports, [draft.path for draft in plan.drafts])
+    carry_out(ports, source, NoteAnalysis(Description(), linking, ANALYZER))
 
 
 def shown(ports: VaultPorts, path: str | None = None) -> Pairs:

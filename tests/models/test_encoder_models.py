@@ -175,11 +175,6 @@ def test_a_damaged_list_of_modules_is_said(tmp_path: Path, text: str) -> None:
         local_encoder(str(folder))
 
 
-def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match="holds no encoder"):
-        local_encoder(str(tmp_path))
-
-
 def test_the_fingerprint_follows_the_content(tmp_path: Path) -> None:
     first = write_model(tmp_path / "a")
     second = write_model(tmp_path / "b")

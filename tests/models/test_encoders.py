@@ -21,19 +21,6 @@ class TestFakeEncoder(EncoderContract):
     def encoder(self) -> Encoder:
         return FakeEncoder()
 
-    def test_it_remembers_what_it_encoded(self) -> None:
-        encoder = FakeEncoder()
-        encoder.encode(["one", "two"])
-        encoder.encode(["one"])
-        assert encoder.encoded == ["one", "two", "one"]
-
-    def test_pairs_of_words_tell_the_order(self) -> None:
-        words, reversed_words = "dog bites man", "man bites dog"
-        first, second = FakeEncoder().encode([words, reversed_words])
-        np.testing.assert_allclose(first, second, atol=1e-6)
-        first, second = FakeEncoder(pairs=True).encode([words, reversed_words])
-        assert first @ second < 0.9
-
 
 class TestTinyGraph(EncoderContract):
     @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +18,6 @@ from amem_cli.models.encoder_files import GRAPH_FILE, BrokenExport
 from tests.fakes.prepared_encoder import (
     DIMENSION,
     describe,
-    embeddings,
-    write_graph,
     write_prepared_encoder,
 )
 
@@ -134,22 +131,10 @@ def test_a_question_has_its_own_prompt(tmp_path: Path) -> None:
     assert question @ note < 0.999
 
 
-def test_a_missing_preparation_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BrokenExport):
-        OnnxEncoder(tmp_path / "nothing")
-
-
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', '{"format": 99}', "[" * 100_000])
 def test_a_damaged_manifest_is_said(tmp_path: Path, text: str) -> None:
     (write_prepared_encoder(tmp_path) / "manifest.json").write_text(text)
     with pytest.raises(BrokenExport):
-        OnnxEncoder(tmp_path)
-
-
-def test_a_cut_file_is_noticed_before_it_is_loaded(tmp_path: Path) -> None:
-    graph = write_prepared_encoder(tmp_path) / GRAPH_FILE
-    graph.write_bytes(graph.read_bytes()[:-20])
-    with pytest.raises(BrokenExport, match="damaged"):
         OnnxEncoder(tmp_path)
 
 
@@ -161,17 +146,6 @@ def test_garbage_of_the_same_size_is_noticed(tmp_path: Path) -> None:
         encoder.encode(["bread"])
 
 
-def test_other_weights_are_noticed(tmp_path: Path) -> None:
-    write_graph(write_prepared_encoder(tmp_path) / GRAPH_FILE, embeddings(seed=6))
-    with pytest.raises(BrokenExport, match="wrong numbers"):
-        OnnxEncoder(tmp_path).encode(["bread"])
-
-
-def test_two_ways_to_name_a_model_are_one_id(tmp_path: Path) -> None:
-    folder = write_prepared_encoder(tmp_path, replace(describe(), model="owner/tiny"))
-    assert OnnxEncoder(folder).model_id == "tiny@ffffffffffffffff"
-
-
 def test_what_the_vocabulary_lacks_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,13 +155,3 @@ def test_what_the_vocabulary_lacks_cannot_be_read(
     assert encoder.readable(f"{words[0]} 知识") == pytest.approx(0.5)
     assert encoder.readable("知识 管理") == 0
     assert encoder.readable("") == 1
-
-
-def test_few_texts_and_many_get_the_same_vectors(tmp_path: Path) -> None:
-    folder = write_prepared_encoder(tmp_path)
-    texts = ["bread", "warm kitchen", "our accountant before friday", "the", "lone line", "two"]
-    encoder = OnnxEncoder(folder, threads=1)
-    few = np.concatenate([encoder.encode([text]) for text in texts])
-    np.testing.assert_allclose(encoder.encode(texts), few, atol=1e-6)
-    np.testing.assert_allclose(encoder.encode(texts[:1]), few[:1], atol=1e-6)
-    np.testing.assert_allclose(OnnxEncoder(folder).encode(texts), few, atol=1e-6)

@@ -410,18 +410,6 @@ def test_a_long_answer_that_was_cut_is_no_sign_of_thoughts(
 
 
 @pytest.mark.parametrize(
-    "content",
-    [f"```json\n{GOOD}\n```", f"<think>\nRye?\n</think>\n\n{GOOD}", f"  {GOOD}\n"],
-)
-def test_fences_and_thoughts_around_an_answer_are_taken_off(
-    server: ChatServer, model: OpenAIServerModel, content: str
-) -> None:
-    server.content = content
-
-    assert model.answer(request_about("Rye bread.")).text == GOOD
-
-
-@pytest.mark.parametrize(
     ("message", "reason"),
     [
         ({"content": [{"type": "text", "text": GOOD}]}, "stop"),
@@ -438,6 +426,8 @@ def test_fences_and_thoughts_around_an_answer_are_taken_off(
         ({"content": "", "reasoning": f"Rye, so\n{GOOD}\n"}, "stop"),
         ({"content": GOOD}, "length"),
         ({"content": GOOD + "\n" * 900}, "length"),
+        ({"content": f"```json\n{GOOD}\n```"}, "stop"),
+        ({"content": f"<think>\nRye?\n</think>\n\n{GOOD}\n"}, "stop"),
         ({"content": f"```json\n{GOOD}\n```"}, "length"),
         ({"content": f"<think>Rye?</think>{GOOD}", "reasoning": "Rye"}, "length"),
         ({"content": GOOD}, None),
@@ -509,14 +499,6 @@ def test_an_unusable_address_is_refused(url: str) -> None:
         OpenAIServerModel(url, "m")
 
     assert "SECRET" not in caught.value.message + caught.value.hint
-
-
-def test_without_a_key_no_authorization_is_sent(server: ChatServer) -> None:
-    model = model_of(server, api_key=None)
-    model.answer(request_about("Rye bread."))
-    model.close()
-
-    assert server.requests[0].authorization == ""
 
 
 def test_the_tokens_that_a_server_had_in_its_cache_are_counted(server: ChatServer) -> None:

@@ -58,19 +58,6 @@ def fillers(folder: str = "other") -> dict[str, str]:
     }
 
 
-def test_what_was_said_next_in_one_conversation_is_found_too(tmp_path: Path) -> None:
-    notes = {
-        "talk/question.md": said_at("2024-05-01T10:00:00", "When is the walrus fed?"),
-        "talk/answer.md": said_at("2024-05-01T10:00:20", "At noon, with herring."),
-        "talk/zebra.md": said_at("2024-05-03T10:00:00", "At noon, with oats."),
-    }
-    ports = a_vault(tmp_path, {**notes, **fillers()})
-    assert set(found(ports, "when is the walrus fed", limit=2)) == {
-        "talk/question.md",
-        "talk/answer.md",
-    }
-
-
 @pytest.mark.parametrize(("end", "first"), [("?", "talk/c.md"), (".", "talk/b.md")])
 def test_what_follows_a_question_is_found_before_what_stands_ahead_of_it(
     tmp_path: Path, end: str, first: str
@@ -123,21 +110,6 @@ def test_a_linked_note_is_among_the_best_without_a_word_of_the_question(tmp_path
     ports = a_vault(tmp_path, {**notes, **fillers()})
     assert found(ports, "ill walrus", limit=2) == ["cause.md", "effect.md"]
     assert found(ports, "ill walrus", "keyword", limit=2) == ["cause.md"]
-
-
-def test_notes_of_several_paragraphs_written_in_one_hour_hardly_change_each_others_places(
-    tmp_path: Path,
-) -> None:
-    def score(last: str) -> float:
-        notes = {
-            "talk/a.md": said_at("2024-05-01T10:00:00", "The walrus is fed at noon."),
-            "talk/b.md": said_at("2024-05-01T10:00:20", f"Nothing of that kind. {last}"),
-        }
-        ports = a_vault(tmp_path / str(len(last)), {**notes, **fillers()})
-        hits = search(ports.index, "walrus fed", encoder=FakeEncoder(), limit=20)
-        return next(hit.rank_score for hit in hits if hit.note.path == "talk/b.md")
-
-    assert score("Oats and hay are cheap this year. " * 40) < score("Oats.") / 2
 
 
 def test_a_long_note_is_not_found_for_its_length(tmp_path: Path) -> None:

@@ -162,16 +162,6 @@ def test_taking_the_link_back_takes_its_word_back_too(ports: VaultPorts, tmp_pat
     assert parse_note(first[0], (tmp_path / first[0]).read_bytes(), ports.names).links
 
 
-def test_an_index_made_anew_knows_the_same(ports: VaultPorts, tmp_path: Path) -> None:
-    supersede(ports, "New rule", "Old rule")
-    supersede(ports, "Elsewhere", "Old rule", "contradicts")
-    fresh = open_vault(tmp_path, index="fresh.db")
-    synchronise(fresh)
-    view = read_note(fresh, "Old rule")
-    assert [each.title for each in view.supersession.superseded_by] == ["New rule"]
-    assert [each.title for each in view.supersession.contradicted_by] == ["Elsewhere"]
-
-
 def test_a_renamed_note_still_supersedes_and_is_superseded(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
