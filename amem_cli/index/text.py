@@ -316,9 +316,6 @@ def search_terms(query: str, language: str = "") -> list[str]:
     Function words of its language are left out unless there is nothing else. A term of several
     words is meant as a phrase: what was in quotes, and what is joined, such as `dead-tuple` or
     `node.js`, which gives its parts as well. A term that ends in `*` is the beginning of a word.
-
-    Args:
-        language: of the query; told by its own words if it is missing.
     """
     empty = function_words(language or detect_language(query)) or function_words("en")
     terms = [

@@ -100,7 +100,6 @@ def next_questions(
     """The questions about these notes, one by one; writes nothing.
 
     Args:
-        name: of the agent.
         asked: somebody named the notes; else those are left out that a person took something back
             of.
     """
@@ -138,7 +137,6 @@ def organise(
 
     Args:
         answers: by path and ticket, as JSON.
-        name: of the agent, for the journal.
         final: keep what is good of an answer that is refused in part; the analyzer does the rest.
         begin: called before a note's turn with its path; may raise to end the run.
     """

@@ -334,11 +334,7 @@ class MemoryProcess:
         return stood_in, f"the model answers, for which {ANALYZER} had stood in"
 
     def _check_properties(self, content: FileContent, note: Note) -> None:
-        """Check that the note's properties can take what will be written, before a model works.
-
-        Raises:
-            HeaderRefused: they cannot.
-        """
+        """Check that the note's properties can take what will be written, before a model works."""
         missing = (name for name in METADATA_FIELDS if not getattr(note, name))
         fields: dict[str, FieldValue] = {
             name: "x" if name == "context" else ["x"] for name in missing

@@ -44,9 +44,6 @@ def with_links_updated(
 
     Nothing changes for a text that went through the process before, by its hash. What the model
     says of an existing link counts if it is trusted.
-
-    Args:
-        note: with the moment when it was made as its date.
     """
     events = index.events.read(note.id or note.path)
     processed = [event.text_hash for event in events if event.kind == "process" and event.text_hash]
@@ -95,12 +92,7 @@ def restated_context(
     context: str,
     earlier: EarlierNotes,
 ) -> str:
-    """A context made anew, closed with what another note said of this one, if it still says so.
-
-    Args:
-        events: the note's, oldest first.
-        context: the new one, or the former one if that stays.
-    """
+    """A context made anew, closed with what another note said of this one, if it still says so."""
     index = ports.index
     closings = (
         (event.trigger, change.before)

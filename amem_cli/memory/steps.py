@@ -78,13 +78,7 @@ class MemorySteps:
     def analyse(
         self, note: Note, owned: Provenance, kept: Metadata | None = None
     ) -> Asking[NoteAnalysis]:
-        """Find metadata for the empty fields, links to older notes, and changes of those.
-
-        Args:
-            note: with the moment when it was made as its date.
-            owned: what of the note the machine wrote.
-            kept: former values for empty fields, which stay where no new one is found.
-        """
+        """Find metadata for the empty fields, links to older notes, and changes of those."""
         text = plain_text(note.body)
         if not text:
             return NoteAnalysis(Description(), Linking(), ANALYZER)

@@ -42,11 +42,7 @@ class CommandModel:
     is_remote = True
 
     def __init__(self, line: str, root: Path, environment: Mapping[str, str]) -> None:
-        """Name the program; it is not run yet. Raises `SettingsError` as `command_words` does.
-
-        Args:
-            root: the vault, which the program is kept out of.
-        """
+        """Name the program; it is not run yet. Raises `SettingsError` as `command_words` does."""
         self._words = command_words(line, root, environment)
         self.name = redacted(program_name(self._words), environment)
         self._root = root

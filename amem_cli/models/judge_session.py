@@ -74,12 +74,7 @@ class JudgeSession:
         most_tokens: int,
         seconds: float,
     ) -> dict[str, Any]:
-        """Logits of the answers for the older notes, in order, until the time is up.
-
-        Args:
-            newer, olders: head and text of a note.
-            most_tokens: longest text of a note; the middle of a longer one is left out.
-        """
+        """Logits of the answers for the older notes, in order, until the time is up."""
         self._until = time.monotonic() + seconds
         llama_cpp.llama_memory_clear(self._memory, True)
         first = [*self._newer, *self._note(newer, most_tokens), *self._between]
@@ -95,11 +90,7 @@ class JudgeSession:
         return {"judged": judged}
 
     def _read(self, tokens: Sequence[int], begin: int) -> list[float]:
-        """Compute tokens from a position on; the logits of the answers behind the last one.
-
-        Raises:
-            TimeoutError: the time is up.
-        """
+        """Compute tokens from a position on; the logits of the answers behind the last one."""
         batch = self._batch
         for start in range(0, len(tokens), BATCH_TOKENS):
             if time.monotonic() > self._until:

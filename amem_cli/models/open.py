@@ -140,11 +140,7 @@ def server_url(settings: Settings, environment: Mapping[str, str]) -> str:
 
 
 def usual_url(backend: str, environment: Mapping[str, str]) -> str:
-    """The server of a backend if the settings name none: that of its variable, else its own.
-
-    Raises:
-        SettingsError: `OLLAMA_HOST` cannot be read.
-    """
+    """The server of a backend if the settings name none: that of its variable, else its own."""
     if backend == "ollama":
         return _ollama_url(environment.get(ADDRESS_VARIABLES[backend], ""))
     return environment.get(ADDRESS_VARIABLES["openai"], "").strip() or OPENAI_URL

@@ -96,7 +96,6 @@ class PreparedEncoder:
     Args:
         cache: folder of prepared encoders, made if missing.
         notify: receives a few words when something slow begins.
-        preparation: called instead of `prepare_apart`.
     """
 
     def __init__(

@@ -49,11 +49,7 @@ def run_program(
     seconds: float,
     stop: threading.Event,
 ) -> RunResult:
-    """Run a program to its end, or until `stop` is set; that also ends all that it started.
-
-    Raises:
-        OSError: the program cannot be started.
-    """
+    """Run a program to its end, or until `stop` is set; that also ends all that it started."""
     with (
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as output,

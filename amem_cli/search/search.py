@@ -320,10 +320,6 @@ def with_current_first(
 
     A note that supersedes a hit and is none is added, with the older one's rank score, and its id
     as `via`. No hit is dropped for it.
-
-    Args:
-        new_hit: makes a hit of a path, a score and a `via`.
-        allowed: paths that may be added; None for all.
     """
     links = index.link_history.superseded([hit.note.path for hit in hits])
     if not links:
@@ -377,10 +373,6 @@ def current_first(
     """Hits, best first, each after the notes that supersede it; those come with its path.
 
     Notes that supersede one another in a circle stay in place: none of them is the current one.
-
-    Args:
-        newer: what supersedes a note.
-        allowed: what may be added; None for all.
     """
     later = {path: _all_later(path, newer) for path in newer}
     placed: dict[str, None] = {}

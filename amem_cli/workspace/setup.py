@@ -342,11 +342,7 @@ def _may_be_recommended(choice: Choice) -> bool:
 
 
 def _rank(choice: Choice, largest: float) -> tuple[object, ...]:
-    """Orders choices: what may be recommended first, and of that the likeliest to be of use.
-
-    Args:
-        largest: billions of parameters that this machine is likely to run in good time.
-    """
+    """Orders choices: what may be recommended first, and of that the likeliest to be of use."""
     if _may_be_recommended(choice):
         group = 0
     elif choice.kind in _OWN_NAMES:

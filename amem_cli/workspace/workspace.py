@@ -205,11 +205,7 @@ class Workspace(OpenVault):
         use_model: bool = True,
         filters: Filters | None = None,
     ) -> Answer:
-        """Answer a question from the notes that a search finds, or say that they do not hold it.
-
-        Args:
-            use_model: False only quotes.
-        """
+        """Answer a question from the notes that a search finds, or say that they do not hold it."""
         from amem_cli.ask.ask import ask, budget_of
 
         trusted = use_model and self.model_trust.asked_for == "all"

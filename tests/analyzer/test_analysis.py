@@ -231,9 +231,6 @@ def test_hostile_text_is_analysed(piece: str) -> None:
     assert isinstance(links_of(dataclasses.replace(NOTE, body=text), hostile), list)
 
 
-LINK = MemoryLink("notes/oksana.md", "related", "Both speak of Oksana.", 0.8)
-
-
 def test_a_note_that_quotes_a_title_of_everyday_words_is_linked_with_it() -> None:
     older = dataclasses.replace(
         RELATED, path="notes/r.md", title="Write for a reader who has forgotten", text="Say it all."

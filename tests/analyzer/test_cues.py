@@ -46,19 +46,12 @@ def said(
         ("My “Bake 14” was wrong about the flour.", BAKE, "contradicts", "title"),
         ("So the figure I wrote last week is false.", BAKE, "contradicts", "time"),
         ("What we decided in February is off the table.", TRAM, "supersedes", "time"),
-        ("Der Beschluss vom 4. März ist abgesagt.", None, "", ""),
-        ("Das ersetzt die Entscheidung vom 4. März.", OVEN, "supersedes", "day"),
-        ("Die Entscheidung vom 4. März gilt nicht mehr.", OVEN, "supersedes", "day"),
     ],
 )
 def test_a_cue_counts_for_what_its_sentence_points_at(
-    body: str, older: LinkCandidate | None, relation: str, pointer: str
+    body: str, older: LinkCandidate, relation: str, pointer: str
 ) -> None:
-    found = said(body)
-    if older is None:
-        assert all(each.sure for each in found)
-        return
-    [statement] = found
+    [statement] = said(body)
     assert OLDER[statement.older] is older
     assert (statement.relation, statement.sure) == (relation, True)
     assert pointer in ("", statement.pointer)
@@ -190,10 +183,6 @@ def said_of_links(body: str) -> list[Statement]:
         ("I take back what I wrote in [[Spring]].", "supersedes"),
         ("This contradicts [[Spring]].", "contradicts"),
         ("It confirms [[Spring]].", "supports"),
-        ("Das ersetzt [[Spring]].", "supersedes"),
-        ("[[Spring]] gilt nicht mehr.", "supersedes"),
-        ("这取代了[[烤箱决定]]。", "supersedes"),
-        ("[[烤箱决定]]作废，我们买二手的。", "supersedes"),
         ("[[Anika's list]] was never hers, she says.", "contradicts"),
         ("[[Opening date]] moved to 15 June.", "supersedes"),
         ("[Seat height](Seat%20height.md) is wrong.", "contradicts"),

@@ -428,10 +428,6 @@ def test_two_hundred_mutated_models_end_in_an_error_or_an_answer(
     assert children() == []
 
 
-def settings_of(**changes: Any) -> Settings:
-    return Settings(**changes)
-
-
 @pytest.mark.parametrize(
     "named",
     ["model.gguf", "./models/m.gguf", "../m.gguf", "{root}/m.gguf", "{root}/../{name}/m.gguf"],
@@ -440,9 +436,7 @@ def test_a_model_that_the_vault_itself_brings_is_not_run(tmp_path: Path, named: 
     root = (tmp_path / "v").resolve()
     root.mkdir()
     write_tiny_gguf(root / "m.gguf")
-    settings = settings_of(
-        llm_backend="llama.cpp", llm_model=named.format(root=root, name=root.name)
-    )
+    settings = Settings(llm_backend="llama.cpp", llm_model=named.format(root=root, name=root.name))
     with pytest.raises(SettingsError, match="the vault's own"):
         open_model(settings, root, {"llm.model": "vault"}, {})
     assert open_model(settings, root, {"llm.model": "user"}, {}) is not None
@@ -465,7 +459,7 @@ def test_what_is_no_gguf_file_is_refused_before_anything_is_loaded(
     if "://" not in named:
         named = str(write_tiny_gguf(tmp_path / named))
     model = open_model(
-        settings_of(llm_backend="llama.cpp", llm_model=named), tmp_path, {"llm.model": "user"}, {}
+        Settings(llm_backend="llama.cpp", llm_model=named), tmp_path, {"llm.model": "user"}, {}
     )
     assert isinstance(model, LlamaCppModel)
     with pytest.raises(ModelError) as caught:

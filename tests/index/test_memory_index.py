@@ -52,22 +52,6 @@ def test_a_note_is_found_by_each_of_its_names(index: MemoryIndex) -> None:
     assert index.notes.find("%") == []
 
 
-def test_vectors_follow_their_notes(index: MemoryIndex) -> None:
-    for name in ("a.md", "b.md", "c.md"):
-        index.files.store(a_record(name, f"text of {name}"))
-    embed(index, {"a.md": [1, 0, 0], "b.md": [1, 1, 0], "c.md": [0, 0, 1]})
-    near = index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 2)
-    assert list(near) == ["a.md", "b.md"]
-    assert near["a.md"] == pytest.approx(1.0)
-    among = index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 5, ["c.md", "b.md"])
-    assert list(among) == ["b.md", "c.md"]
-    index.files.store(a_record("a.md", "another text"))
-    assert [job.summary.path for job in index.vectors.passages_to_embed()] == ["a.md"]
-    assert index.vectors.of_note("a.md") is None
-    index.files.forget("b.md")
-    assert "b.md" not in index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 5)
-
-
 def test_an_unchanged_passage_keeps_its_vector(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md"))
     embed(index, {"a.md": [1, 0, 0]})

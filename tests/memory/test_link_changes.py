@@ -315,16 +315,6 @@ def test_a_link_that_a_person_deleted_since_is_not_weighed_back(ports: VaultPort
     assert carry_out(ports, "Third", [change(strength=0.1)]).changed_links == ()
 
 
-def test_all_that_the_machine_did_since_goes_back_at_once(ports: VaultPorts) -> None:
-    chained(ports)
-    then = record(ports, "First", "Second")
-    carry_out(ports, "Third", [change(strength=0.9)])
-    first = last(ports, "First", "evolve").id
-    carry_out(ports, "Third", [change(relation="supersedes")])
-    undo_since(ports, first)
-    assert record(ports, "First", "Second") == then
-
-
 def decide(ports: VaultPorts, how: Callable[..., object]) -> None:
     found = review_items(ports)
     assert len(found) == 1

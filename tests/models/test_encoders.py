@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
-from amem_cli.models.encoder_files import DEFAULT_ENCODER, bundled_encoder, read_manifest
+from amem_cli.models.encoder_files import DEFAULT_ENCODER, read_manifest
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prepared import PreparedEncoder
 from tests.contracts.encoder_contract import TEXTS, EncoderContract
@@ -43,13 +43,6 @@ class TestDefaultEncoder(EncoderContract):
     @pytest.fixture
     def encoder(self, prepared: tuple[PreparedEncoder, Path]) -> Encoder:
         return prepared[0]
-
-    def test_it_equals_the_original(self, prepared: tuple[PreparedEncoder, Path]) -> None:
-        from sentence_transformers import SentenceTransformer
-
-        original = SentenceTransformer(str(bundled_encoder(DEFAULT_ENCODER)), device="cpu")
-        texts = [*TEXTS[:8], *TEXTS[9:]]
-        np.testing.assert_allclose(prepared[0].encode(texts), original.encode(texts), atol=1e-5)
 
     def test_what_is_known_of_it_is_written_down(
         self, prepared: tuple[PreparedEncoder, Path]

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from amem_cli.data import table
 from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.sync import synchronise
 from amem_cli.language.detect import language_of, named_shares
 from amem_cli.language.words import LATIN_LANGUAGES, fold, fold_scripts, stems
 from amem_cli.search.search import search
 from amem_cli.search.snippet import marks
-from tests.vaults import open_vault, write_note
+from tests.search.test_languages import vault_of
 
 NOTES = {
     "fr": "Les réunions du comité sont trop longues, et nous avons décidé de les écourter.",
@@ -41,13 +40,7 @@ NOTES = {
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
-    root = tmp_path_factory.mktemp("vault")
-    for name, text in NOTES.items():
-        write_note(root, f"{name}.md", f"{text}\n")
-    ports = open_vault(root)
-    synchronise(ports)
-    yield ports.index
-    ports.index.close()
+    yield from vault_of(tmp_path_factory.mktemp("vault"), NOTES)
 
 
 @pytest.mark.parametrize(
