@@ -19,6 +19,7 @@ from amem_cli.notes.names import (
     NoteNames,
     conflict_copy,
     file_name,
+    is_linkable,
     name_key,
     resolve,
     shortest_target,
@@ -78,7 +79,7 @@ class FreePaths:
         *folders, name = path.split("/")
         parts = self._safe_folders(folders)
         stem = name.removesuffix(_ENDING)
-        if not _is_safe(stem) or stem != stem.strip() or conflict_copy(name):
+        if not (_is_safe(stem) and is_linkable(stem)) or conflict_copy(name):
             name = file_name(stem)
         whole = "/".join([*parts, name])
         return whole if len(whole.encode()) <= MAX_PATH_BYTES else name

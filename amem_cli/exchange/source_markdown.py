@@ -20,6 +20,7 @@ from amem_cli.exchange.source import (
     SourceRelation,
     valid_tags,
 )
+from amem_cli.markdown.links import bar_at
 from amem_cli.markdown.regions import visible_text
 from amem_cli.notes.creation_date import creation_date, date_in_name, date_in_text
 from amem_cli.notes.front_matter_edit import Bare
@@ -137,6 +138,8 @@ _REFERENCE = re.compile(
     rf"|\[(?P<shown>[^\[\]\n]{{1,300}})\]\(\(\((?P<named>{_UUID})\)\)\)"
     rf"|\(\((?P<id>{_UUID})\)\)"
     r"|\{\{embed[ \t]+\[\[(?P<page>[^\[\]\n]{1,300})\]\][ \t]*\}\}"
+    r"|\[(?P<label>[^\[\]\n]{1,300})\]\(\[\[(?P<to>[^\[\]\n]{1,300})\]\]\)"
+    r"|\[\[(?P<odd>[^\[\]|\n]{0,300}#[^\[\]|\n]{0,300})\]\]"
 )
 _NO_TEXT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})|true|false")
 _JOURNAL = re.compile(r"journals/([0-9]{4})[_-]([0-9]{2})[_-]([0-9]{2})\.(?:md|markdown)\Z", re.I)
@@ -190,8 +193,13 @@ def note_path(path: str, day: date | None) -> str:
         return f"{JOURNALS}{day.isoformat()}.md"
     folder = path.rpartition("/")[0]
     parts = [part.strip() for part in page_name(path).split("/")]
-    name = "/".join(part for part in parts if part not in ("", ".", ".."))
+    name = _linkable("/".join(part for part in parts if part not in ("", ".", "..")))
     return f"{folder}/{name}.md" if folder else f"{name}.md"
+
+
+def _linkable(name: str) -> str:
+    # In a link `#` would begin a heading; Logseq has none of those.
+    return name.replace("#", "♯")
 
 
 def _written(day: date, form: str) -> str:
@@ -267,8 +275,8 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
     anchor, `^id`: at the end of its first paragraph, behind code, a formula, a table or a quote on
     a line of its own.
     """
+    text, dangling = _references(text, page_of)
     properties, body = _page_properties(text)
-    body, dangling = _references(_anchored_blocks(body), page_of)
     tags = _list_items(properties.pop("tags", ""))
     aliases = _list_items(properties.pop("alias", "") or properties.pop("aliases", ""))
     title = properties.pop("title", "")
@@ -281,7 +289,7 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
     }
     return replace(
         note,
-        raw=body.encode("utf-8"),
+        raw=_anchored_blocks(body).encode("utf-8"),
         has_header=False,
         title=title,
         created=date_in_text(created) or note.created,
@@ -379,8 +387,8 @@ def _first_part(lines: Sequence[str]) -> tuple[int, bool, bool]:
 
 
 def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
-    """The text with references to blocks as links, and those that lead nowhere."""
-    if "((" not in text and "{{embed" not in text:
+    """The text with links as Obsidian has them, and the references to blocks that lead nowhere."""
+    if not any(mark in text for mark in ("((", "{{embed", "([[", "#")):
         return text, ()
     # Indented text is a block's in Logseq, not code, so only fences and spans of code count.
     visible = visible_text(text, "fence", "code")
@@ -390,13 +398,16 @@ def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
         if visible[match.start()] == "\0":
             return match[0]
         if match["page"]:
-            return f"![[{match['page']}]]"
+            return f"![[{_linkable(match['page'])}]]"
+        bar = bar_at(text, match.start())
+        if to := match["to"] or match["odd"]:
+            return f"[[{_linkable(to)}{bar}{(match['label'] or to).replace('|', ' ')}]]"
         identifier = (match["embedded"] or match["named"] or match["id"]).lower()
         page = page_of(identifier)
         if page is None:
             unresolved.append(f"(({identifier}))")
             return match[0]
-        shown = f"|{match['shown'].replace('|', ' ')}" if match["shown"] else ""
+        shown = f"{bar}{match['shown'].replace('|', ' ')}" if match["shown"] else ""
         return f"{'!' if match['embedded'] else ''}[[{page}#^{identifier}{shown}]]"
 
     return _REFERENCE.sub(replaced, text), tuple(dict.fromkeys(unresolved))
@@ -404,7 +415,7 @@ def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
 
 def _list_items(text: str) -> tuple[str, ...]:
     items = (
-        (match[1] or match[2]).strip().removeprefix("#").strip()
+        (match[1] or match[2]).rpartition("|")[2].strip().removeprefix("#").strip()
         for match in _LIST_ITEM.finditer(text)
     )
     return tuple(dict.fromkeys(item for item in items if item))

@@ -386,6 +386,7 @@ def _is_escaped(text: str, position: int) -> bool:
 Rewrite = Callable[[WikiLink, str], "str | None"]
 
 _BRACKETS = re.compile(r"[\[\]\\]")
+_TABLE_ROW = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?\|")
 _BLANKS = re.compile(r"\s")
 _SAFE_IN_DESTINATION = "/._-~!$&'*+,;=:@"
 
@@ -401,7 +402,8 @@ def retarget_links(text: str, new_target: Callable[[WikiLink], str | None]) -> s
         if target is None:
             return None
         if link.style == "wikilink":
-            return _as_wikilink(link, source, target)
+            bar = r"\|" if r"\|" in source else bar_at(text, link.start)
+            return _as_wikilink(link, bar, target)
         cut = _splice(text, link, target)
         return text[link.start : cut.start] + cut.replacement + text[cut.end : link.end]
 
@@ -440,16 +442,19 @@ def heading_anchor(heading: str) -> str:
     return _BLANKS.sub("-", "".join(each for each in last if each.isalnum() or each in " -_"))
 
 
-def _as_wikilink(link: WikiLink, source: str, target: str) -> str:
-    # A bare bar would end the cell of a table.
-    bar = r"\|" if r"\|" in source else "|"
+def bar_at(text: str, place: int) -> str:
+    """The bar of a wikilink at a place; in the row of a table a bare one would end the cell."""
+    return r"\|" if _TABLE_ROW.match(text, text.rfind("\n", 0, place) + 1) else "|"
+
+
+def _as_wikilink(link: WikiLink, bar: str, target: str) -> str:
     fragment = f"#{link.fragment}" if link.fragment else ""
     shown = link.display
     # Obsidian shows such a link as `Target > Heading`; a reader still sees that.
     if not shown and not link.embed:
         shown = link.target + (f" > {link.fragment}" if link.fragment else "")
     mark = "!" if link.embed else ""
-    said = f"{bar}{shown}" if shown and shown != target else ""
+    said = f"{bar}{shown.replace('|', bar)}" if shown and shown != target else ""
     return f"{mark}[[{target}{fragment}{said}]]"
 
 

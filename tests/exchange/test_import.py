@@ -254,6 +254,43 @@ def test_files_of_a_logseq_graph_may_name_days_in_another_form(
     assert "created: 2024-03-02T00:00:00" in text_of(root, "journals/2024-03-02.md")
 
 
+def test_a_logseq_page_of_any_name_is_linked_in_every_form(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    graph = tmp_path / "graph"
+    block = "11111111-1111-1111-1111-111111111111"
+    write_note(graph, "pages/C%23.md", f"- sharp\n  id:: {block}\n")
+    write_note(graph, "pages/C.md", "- plain\n")
+    write_note(graph, "journals/2024_03_05.md", "- a day\n")
+    page = f"""related:: (({block})), [[C]]
+tags:: [[C#]], d
+
+- [[C#]] [[C]] `[[C#]]` [it]([[C#]]) {{{{embed [[C#]]}}}}
+- | [[C#]] | [x]((({block}))) | [[Mar 5th, 2024]] |
+  |---|---|---|
+"""
+    write_note(graph, "pages/P.md", page)
+    report = bring_in(ports, graph, kind="logseq", folder="")
+    assert report.unresolved == []
+    note = parse_note("P.md", (root / "pages/P.md").read_bytes())
+    assert note.body.splitlines() == [
+        "- [[C♯|C#]] [[C]] `[[C#]]` [[C♯|it]] ![[C♯]]",
+        f"- | [[C♯\\|C#]] | [[C♯#^{block}\\|x]] | [[2024-03-05\\|Mar 5th, 2024]] |",
+        "  |---|---|---|",
+    ]
+    assert note.tags == ("C", "d")
+    assert f'related: "[[C♯#^{block}]], [[C]]"' in text_of(root, "pages/P.md")
+
+
+def test_a_name_that_no_link_can_have_is_changed(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(tmp_path / "old", "[draft] plan #1.md", "A plan.\n")
+    write_note(tmp_path / "old", "hub.md", "[plan](<[draft] plan %231.md>)\n")
+    bring_in(ports, tmp_path / "old", folder="")
+    assert text_of(root, "hub.md").endswith("[plan](<./draft plan 1.md>)\n")
+
+
 def test_a_zk_notebook_keeps_its_tags_and_links_by_id(ports: VaultPorts, root: Path) -> None:
     bring_in(ports, DATA / "zk", folder="")
     owls = parse_note("8k2p-owls.md", (root / "8k2p-owls.md").read_bytes())
