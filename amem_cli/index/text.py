@@ -8,7 +8,8 @@ these are spelt out, in the text and in the query alike:
 - `c++`, `c#`, `.net` and emoji become words.
 - Letters such as `ł` and `æ` become `l` and `ae`; accents the table takes off by itself.
 - Behind the text is what somebody may search for of a word: the version of `v2.14.3`, day and time
-  of `2024-03-15T14:30`, the parts of a Persian word.
+  of `2024-03-15T14:30`, number and unit of `16GB`, all digits of `555-0199`, the words of
+  `getUserName`, the parts of a Persian word.
 - The stems of words that are not English are at its end, each after a letter that folded text has
   not and the code of its language. Only notes in a language that counts in the vault have them.
 """
@@ -64,11 +65,17 @@ _STEM_MARK = "ß"
 _LANGUAGE_MARK = 2 * _STEM_MARK
 _RUN = re.compile(f"{UNSPACED_RUN.pattern}|{RUN_OF_LETTERS.pattern}")
 _DIGIT = re.compile(r"\d")
-# A version, a time or a measure, which letters may be joined to; also `20240315T1430`.
+# A version, a time or a measure, which letters may be joined to; also `20240315T1430`, `16gb`.
 # Behind one or two letters a single number is no word of its own: `v10`, `mp3`, `3f2a`.
 _NUMBER = re.compile(
     r"(?<!\d)\d+(?:[.,:_-]\d+)+|\d{8}(?=t\d{4})|(?<=\d{8}t)\d{4,6}|(?<=[^\W\d_]{3})\d+"
+    r"|(?<![\w.,:-])\d+(?=[^\W\d_]{2,4}(?![\w-]))"
 )
+# Numbers in groups, such as those of telephones and books; also `1,000,000`.
+_GROUPS = re.compile(r"\d+(?:-\d+)+|\d{1,3}(?:[.,]\d{3})+")
+# `getUserName` and `HTTPServerError` are words joined, but `JavaScript` and `PDFs` are names.
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_IDENTIFIER = re.compile(r"(?<![^\W_])[A-Za-z][A-Za-z0-9]{3,31}(?![^\W_])")
 _LONGEST_CUT, _MOST_PIECES = 32, 4
 # Without width, this parts a Persian word as others part it by a blank.
 _NON_JOINER = "\u200c"
@@ -293,7 +300,7 @@ def indexable_text(text: str, languages: Collection[str] = ()) -> str:
     folded = _folded(text)
     special = "#" in folded or "++" in folded or _RUN.search(folded)
     written = in_plain_letters(TOKEN.sub(_spelt_out, folded) if special else folded)
-    further = _numbers_cut_off(folded)
+    further = [*_numbers_cut_off(folded), *_words_of_identifiers(text)]
     if _NON_JOINER in text:
         parted = (
             fold_scripts(fold(each.replace(_NON_JOINER, " ")))
@@ -362,19 +369,27 @@ def _numbers_cut_off(folded: str) -> list[str]:
     A single letter, such as that of `v2.14.3`, is left out.
     """
     # Snippets ask about each word, most of which have no digit.
-    if not _DIGIT.search(folded) or not any(
-        folded[number.start() - 1 : number.start()].isalpha()
-        or folded[number.end() : number.end() + 1].isalpha()
-        for number in _NUMBER.finditer(folded)
-    ):
+    if not _DIGIT.search(folded) or not (_GROUPS.search(folded) or _NUMBER.search(folded)):
         return []
     words = []
     for token in TOKEN.findall(folded):
+        if _GROUPS.fullmatch(token):
+            words.append("".join(filter(str.isdigit, token)))
         # Keys, hashes and pictures in base64 have no words in them.
         pieces = _NUMBER.sub(r" \g<0> ", token).split() if len(token) <= _LONGEST_CUT else []
         if 1 < len(pieces) <= _MOST_PIECES:
             words.append(" ".join(each for each in pieces if len(each) > 1 or each.isdigit()))
     return words
+
+
+def _words_of_identifiers(text: str) -> Iterator[str]:
+    """The words of each identifier in camel case; text with its capital letters."""
+    if _HUMP.search(text):
+        for word in _IDENTIFIER.findall(text):
+            pieces = _HUMP.sub(" ", word).lower().split()
+            # Keys and pictures in base64 have short ones.
+            if len(pieces) > 1 + word[0].isupper() and min(map(len, pieces)) > 1:
+                yield " ".join(pieces)
 
 
 def _folded(text: str) -> str:

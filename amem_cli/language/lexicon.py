@@ -37,6 +37,8 @@ _PLAIN: dict[int, str | int | None] = {
     ord("œ"): "oe",
 }
 _IN_TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+# Marks that texts are set with, and the keys on which they are typed.
+_TYPED = str.maketrans("‘’ʻʼ“”„‐‑–—", 4 * "'" + '"' * 3 + "-" * 4)
 _NOT_PLAIN = re.compile(f"[{''.join(map(chr, _PLAIN))}]")
 # What a template of a date holds in braces.
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -192,9 +194,11 @@ def without_accents(folded: str) -> str:
 
 def as_typed(folded: str) -> tuple[str, ...]:
     """Folded text as people type it whose keyboard lacks its letters: without accents, and with two
-    letters for an umlaut or a ring, `groesse` for `größe`; alike, once."""
+    letters for an umlaut or a ring, `groesse` for `größe`; with plain quotes and hyphens. Alike,
+    once."""
     if folded.isascii():
         return (folded,)
+    folded = folded.translate(_TYPED)
     forms = (folded, folded.translate(_IN_TWO_LETTERS))
     return tuple(dict.fromkeys(map(without_accents, forms)))
 

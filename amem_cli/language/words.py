@@ -286,12 +286,15 @@ def _folding() -> dict[int, str | None]:
     # Vowel signs of Arabic and Hebrew, which are seldom written, and the dot under Hindi letters.
     marks = [*range(0x0591, 0x05C8), *range(0x064B, 0x0660), 0x0670, 0x0640, 0x093C]
     alike = {"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ة": "ه", "ک": "ك", "ی": "ي"}
-    return {**dict.fromkeys(marks), **{ord(one): other for one, other in (pairs | alike).items()}}
+    greek = {code: without_accents(fold(chr(code))) for code in range(0x1F00, 0x2000)}
+    others = {ord(one): other for one, other in (pairs | alike).items()}
+    return {**dict.fromkeys(marks), **greek, **others}
 
 
 def fold_scripts(folded: str) -> str:
     """Folded text with one spelling of what some write otherwise: simplified for traditional
-    characters, Arabic and Hebrew without vowel signs, Arabic letters without their variants."""
+    characters, Arabic and Hebrew without vowel signs, Arabic letters without their variants,
+    ancient Greek without accents."""
     return folded if folded.isascii() else folded.translate(_folding())
 
 

@@ -273,6 +273,10 @@ WRITTEN_OTHERWISE = {
     "vietnamese": "Ông Đức",
     "turkish": "IĞDIR ilçesi, Diyarbakır",
     "maltese": "Ħamrun, Għarb; Sámi Áŋŋel and ŧ",
+    "greek": "ὁ ἄνθρωπος μέτρον ἁπάντων",
+    "units": "A disk of 512GB, 70 kg, at 7 pm.",
+    "grouped": "Call 555-0199; ISBN 978-3-16-148410-0; 1,250,000 people; key aGVsbG8gd29ybGQ.",
+    "identifier": "XMLHttpRequest asks getUserName; JavaScript, PDFs.",
     "other": "Another note about rivers and bread.",
 }
 
@@ -331,6 +335,16 @@ def otherwise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]
         ("hamrun", "maltese", "Ħamrun"),
         ("gharb", "maltese", "Għarb"),
         ("annel", "maltese", "Áŋŋel"),
+        ("ανθρωπος", "greek", None),
+        ("512 GB", "units", "512GB"),
+        ("512 gb disk", "units", "512GB"),
+        ("70kg", "units", None),
+        ("7pm", "units", None),
+        ("5550199", "grouped", "555-0199"),
+        ("9783161484100", "grouped", "978-3-16-148410-0"),
+        ("1250000", "grouped", "1,250,000"),
+        ("user name", "identifier", None),
+        ("http request", "identifier", None),
     ],
 )
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])

@@ -39,6 +39,8 @@ def test_a_note_that_was_replaced_stands_below_the_newer_one(tmp_path: Path) -> 
     ("typed", "path"),
     [
         ("creme brulee", "Crème brûlée.md"),
+        ("don't panic", "Don’t panic.md"),
+        ('1990-2000 "non-fiction"', "1990–2000 “non‑fiction”.md"),
         ("CREME BRÛLÉE", "Crème brûlée.md"),
         ("notes/lodz", "notes/Łódź.md"),
         ("the aenima", "third.md"),
@@ -57,6 +59,8 @@ def test_a_name_may_be_typed_without_its_accents(tmp_path: Path, typed: str, pat
     write_note(tmp_path, "Gar\u00adden.md", "Roses.\n")
     write_note(tmp_path, "Größenwahn.md", "Too big.\n")
     write_note(tmp_path, "Århus.md", "A town.\n")
+    write_note(tmp_path, "Don’t panic.md", "A towel.\n")
+    write_note(tmp_path, "1990–2000 “non‑fiction”.md", "Books.\n")
     write_note(tmp_path, "naive.md", "[[creme brulee]]\n")
     ports = open_vault(tmp_path)
     synchronise(ports)
