@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -258,11 +259,10 @@ class NoteChecks:
 
 
 def _is_named_after(path: str, original: str) -> bool:
-    """Whether a file's name is that of another one, which goes on: `Note 2.md`, `Note (Ann).md`."""
-    name, other = name_key(path), name_key(original)
-    return (
-        name.startswith(other) and not name[len(other) : len(other) + 1].isalnum() and name != other
-    )
+    """Whether a file's name begins or ends with that of another: `Note 2.md`, `Copy of Note.md`."""
+    other = re.escape(name_key(original))
+    pattern = rf"{other}(?![^\W_]).+|.+(?<![^\W_]){other}"
+    return re.fullmatch(pattern, name_key(path), re.DOTALL) is not None
 
 
 def _line(text: str, number: int) -> tuple[int, int]:

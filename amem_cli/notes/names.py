@@ -234,30 +234,24 @@ _PERCENTS = re.compile(r"%{2,}")
 _RESERVED = re.compile(
     r"\A(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?= *(?:\.|\Z))", re.IGNORECASE
 )
-# "Conflicted copy", as Dropbox, Maestral and others write it; the Latin ones are whole words.
-_COPY_IN_CONFLICT = "|".join(
-    (
-        r"\b(?:conflict(?:ed|ing) copy|sfconflict|in Konflikt stehende Kopie|Konfliktkopie"
-        r"|copie en conflit|copie conflictuelle|copia (?:conflictiva|en conflicto|in conflitto)"
-        r"|cópia (?:em conflito|conflitante)|conflicterende kopie|conflictkopie|konfliktkopi[ae]?"
-        r"|mot?stridiga? kopia|mo[dt]stridende kopi|kopia (?:powodująca konflikt|w konflikcie)"
-        r"|konfliktní kopie|çakışan kopya|salinan (?:yang )?(?:berkonflik|bercanggah)"
-        r"|конфлик(?:тующая|тная) копия|конфліктна копія)\b",
-        "競合(?:する)?コピー",
-        "冲突副本",
-        "衝突(?:複本|副本)",
-        "충돌(?:된)? ?사본",
-        "สำเนาที่ขัดแย้ง",
-    )
+# "Conflict" and "copy" in the languages of Dropbox, Maestral and others, which write both.
+_OF_CONFLICT = (
+    "conflic|conflit|konfli|mo[dt]s?trid|çakış|bercanggah|bertentang"
+    "|конфл|競合|冲突|衝突|충돌|ขัดแย้ง"
+)
+_COPY = (
+    r"\b(?:(?:cop(?:y|ie|ia)|cópia)\b|[^\W_]{0,20}(?:kop[iy]|eksemplar)|salinan|копи|копі)"
+    "|コピー|副本|複本|사본|สำเนา"
 )
 _CONFLICT = re.compile(
     r"\.sync-conflict-[0-9]{8}-[0-9]{6}"
-    rf"|\([^()]{{0,100}}(?:{_COPY_IN_CONFLICT})[^()]{{0,100}}\)"
+    rf"|\((?=[^()]*(?:{_OF_CONFLICT}))(?=[^()]*(?:{_COPY}))[^()]*(?:\([0-9]{{1,3}}\))?\)"
+    r"|\(sfconflict [^()]*\)|\(# (?:edit conflict|name clash) [^()]*#\)"
     r"|\((?:case|unicode encoding|selective sync|white ?space|shared folder) conflict"
     r"(?: [0-9]{1,3})?\)|\(case clash from [^()]{1,100}\)|\[conflicted\]"
-    r"|_conflict-(?:[^/]{1,60}-)?[0-9]{8}-[0-9]{6}"
+    r"|[-_]conflict-(?:(?:[^/]{1,60}-)?[0-9]{8}-[0-9]{6}|[0-9]{4}(?:-[0-9]{2}){2}(?:-[0-9]{4,6})?)"
     r"|_[^_/]{1,60}_[a-z]{3}-[0-9]{1,2}-[0-9]{4,6}-[0-9]{4}"
-    r"_(?:case|whitespace|tailcharacter)?conflict(?:_[0-9]{1,3})?(?=\.)"
+    r"_(?:case|whitespace|tailcharacter)?conflict(?:_[0-9]{1,3}| ?\([0-9]{1,3}\))?(?=\.)"
     r"|-(?:DESKTOP|LAPTOP)-[A-Z0-9]{7}(?:-[0-9]{1,3})?(?=\.[a-z]{1,5}\Z)",
     re.IGNORECASE,
 )
@@ -318,8 +312,8 @@ def conflict_copy(name: str) -> bool:
     """Whether a file name is that of a sync conflict or of an editor's or a writer's leftover.
 
     Knows Syncthing, Dropbox in its languages, Maestral, Nextcloud, ownCloud, Seafile, Synology,
-    pCloud, Obsidian Sync, and OneDrive if the computer has its factory name. iCloud's `Name 2.md`
-    cannot be told apart from a note's own name.
+    pCloud, Proton Drive, Obsidian Sync, and OneDrive if the computer has its factory name. iCloud's
+    `Name 2.md` cannot be told apart from a note's own name.
     """
     lowered = name.lower()
     # These alone decide most names, in a tenth of the time.

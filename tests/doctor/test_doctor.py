@@ -87,19 +87,20 @@ def test_a_copy_gets_an_id_of_its_own_where_the_journal_names_the_original(
 
 
 def test_what_shares_an_id_and_a_name_is_told_as_a_copy(ports: VaultPorts, root: Path) -> None:
-    for name in ("One", "One (from the other machine)", "One-old", "Onerous"):
+    for name in ("One", "One (from the other machine)", "One-old", "Onerous", "Copy of One"):
         write_note(root, f"{name}.md", f"{HEADER}Text of {name}.\n")
     synchronise(ports)
     before = tree_hashes(root)
     found = fix(root)
     assert [(each.check, each.path) for each in found] == [
+        ("conflicts", "Copy of One.md"),
         ("conflicts", "One (from the other machine).md"),
         ("conflicts", "One-old.md"),
         ("ids", "Onerous.md"),
     ]
     assert not any(each.fixed for each in found)
     assert "copy of One.md" in found[0].message and "delete" in found[0].hint
-    assert "One.md" in found[2].message and "old" not in found[2].message
+    assert "One.md" in found[3].message and "old" not in found[3].message
     assert tree_hashes(root) == before
 
 

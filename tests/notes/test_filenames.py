@@ -223,6 +223,18 @@ def test_a_title_is_one_short_line(content: str, limit: int) -> None:
         "Note (Kim 的冲突副本 2024-01-01).md",
         "Note (Kim 的衝突複本 2024-01-01).md",
         "Note (Kim의 충돌된 사본 2024-01-01).md",
+        # A second one on the same day, and by other programs and in other languages.
+        "Note (Kim's conflicted copy 2024-01-02 (1)).md",
+        "Note_DiskStation_Apr-15-112345-2023_Conflict(1).md",
+        "Note (# Edit conflict 2024-01-01 k2v2c9C #).md",
+        "Note (# Name clash 2024-01-01 k2v2c9C #).md",
+        "Note-conflict-2024-01-01.md",
+        "Note (Kim çakışan kopyası 2024-01-01).md",
+        "Note (Kims konflikteksemplar 2024-01-01).md",
+        "Note (Kims kopia i konflikt 2024-01-01).md",
+        "Note (Kim, kopia będąca w konflikcie 2024-01-01).md",
+        "Note (Salinan Konflik Kim 2024-01-01).md",
+        "Note (Kim สำเนาที่ขัดแย้งกัน 2024-01-01).md",
         "Note-DESKTOP-AB12CD3.md",
         "Note-LAPTOP-AB12CD3-2.md",
         *("n.md~", "4913", "5036", "#n.md#", ".n.md.swp", "x.tmp", ".amem-1f2e.tmp", "~$n.docx"),
@@ -248,6 +260,7 @@ def test_conflict_copies_and_leftovers(name: str) -> None:
         ),
         *("Konflikt (Kopie).md", "Plan_Conflict.md", "War_and_Conflict.md", "Note (copy).md"),
         "A_b_Jan-03_CaseConflict.md",
+        *("Law (copyright conflict).md", "On-conflict-2024.md", "Ring (kopje).md", "A (copy) B.md"),
     ],
 )
 def test_names_of_notes(name: str) -> None:
