@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from amem_cli.errors import HeaderRefused, SettingsError
 from amem_cli.markdown.footnotes import find_footnotes, with_own_footnotes
+from amem_cli.markdown.links import with_own_labels
 from amem_cli.markdown.outline import headings
 from amem_cli.markdown.regions import find_regions
 from amem_cli.notes.front_matter import BOM, Entry, Header, find_fences, header_of, read_header
@@ -32,11 +33,11 @@ def text_beyond(kept: str, other: str) -> str:
     """The paragraphs of a text that another lacks, each under its own headings, with LF; or empty.
 
     Blanks at the ends of lines, line endings and the form of accents make no difference. Footnotes
-    with the same label but another text get new labels.
+    with the same label but another text get new labels, as do link definitions.
     """
     kept, other = _with_line_feeds(kept), _with_line_feeds(other)
     known = {block.key for block in _blocks(kept)}
-    blocks = list(_blocks(with_own_footnotes(other, kept)))
+    blocks = list(_blocks(with_own_labels(with_own_footnotes(other, kept), kept)))
     wanted = [block.key not in known for block in blocks]
     # Going backwards, `open_above[level]` says that a wanted block follows for which a heading of
     # that level is needed.

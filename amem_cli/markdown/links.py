@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from typing import Literal
 from urllib.parse import quote, unquote
 
@@ -130,6 +131,30 @@ def without_references(text: str) -> str:
     links = scan_links(text)
     cuts = [Cut(span.shown_end, span.end, f"](<{span.destination}>)") for span in links.references]
     return spliced(text, [*cuts, *(Cut(span.start, span.end) for span in links.definitions)])
+
+
+def with_own_labels(text: str, other: str) -> str:
+    """The text with new labels for the link definitions that another text has otherwise."""
+    if "]:" not in text:
+        return text
+    links = scan_links(text)
+    theirs = {_label_key(each.label): each for each in reversed(scan_links(other).definitions)}
+    taken = {*theirs, *(_label_key(each.label) for each in links.definitions)}
+    new: dict[str, str] = {}
+    for span in links.definitions:
+        key = _label_key(span.label)
+        if key in theirs and theirs[key].destination != span.destination and key not in new:
+            numbered = (f"{span.label}-{number}" for number in count(2))
+            new[key] = next(label for label in numbered if _label_key(label) not in taken)
+            taken.add(_label_key(new[key]))
+    places = [(span, span.start, span.shown_end + 1) for span in links.definitions]
+    places += [(span, span.shown_end + 1, span.end) for span in links.references]
+    cuts = (
+        Cut(start, end, f"[{new[key]}]")
+        for span, start, end in places
+        if (key := _label_key(span.label)) in new
+    )
+    return spliced(text, cuts)
 
 
 def find_hashtags(text: str) -> list[str]:

@@ -477,6 +477,23 @@ def test_footnotes_of_the_other_note_get_labels_of_their_own(tmp_path: Path) -> 
     assert files(tmp_path) == before
 
 
+def test_link_definitions_of_the_other_note_get_labels_of_their_own(tmp_path: Path) -> None:
+    ports = vault(
+        tmp_path,
+        Kept="One [r], two [s].\n\n[r]: x.md\n[s]: <same.md>\n",
+        Other="A [r], b [Q][R], c [r][], d [s].\n\n`[r]`\n\n"
+        '[R]: y.md "t"\n[s]: same.md\n[r-2]: z\n',
+        x="X.\n",
+        y="Y.\n",
+    )
+    merged(ports)
+    assert body_bytes((tmp_path / "Kept.md").read_bytes()).decode() == (
+        "One [r], two [s].\n\n[r]: x.md\n[s]: <same.md>\n\n---\n\n## Other\n\n"
+        "A [r][R-3], b [Q][R-3], c [r][R-3], d [s].\n\n`[r]`\n\n"
+        '[R-3]: y.md "t"\n[s]: same.md\n[r-2]: z\n'
+    )
+
+
 def test_a_note_with_a_link_that_cannot_be_written_is_named_before_anything_is_done(
     tmp_path: Path,
 ) -> None:
