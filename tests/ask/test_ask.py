@@ -69,6 +69,13 @@ def says(text: str, *titles: str, held: bool = True) -> Callable[[ModelRequest],
     return answer
 
 
+def supersede_feeding(ports: VaultPorts, newer: str) -> None:
+    indexed(ports)
+    one, other = note_named(ports.index, newer), note_named(ports.index, "Feeding")
+    link(ports, one, other, relation="supersedes")
+    indexed(ports)
+
+
 def test_the_model_answers_and_the_words_of_its_notes_are_cited(ports: VaultPorts) -> None:
     model = ScriptedModel([says("At noon, by Marta Ilves.", "Feeding")])
     answer = asked(ports, model)
@@ -92,16 +99,16 @@ def test_a_linked_note_that_supersedes_one_is_shown_and_named(
 ) -> None:
     (tmp_path / "Marta.md").unlink()
     write_note(tmp_path, "Notice.md", "Timetable: from now on it happens at dawn.\n")
-    indexed(ports)
-    notice, feeding = note_named(ports.index, "Notice"), note_named(ports.index, "Feeding")
-    link(ports, notice, feeding, relation="supersedes")
-    indexed(ports)
+    supersede_feeding(ports, "Notice")
     model = ScriptedModel([says("At dawn now, no longer at noon.", "Notice", "Feeding")])
     answer = asked(ports, model, limit=1)
     (request,) = model.requests
     assert f"superseded by {label_of(request, 'Notice')}" in request.text
     assert [each.title for each in answer.citations] == ["Notice", "Feeding"]
-    assert answer.citations[0].via == feeding.key and answer.citations[1].via is None
+    assert (
+        answer.citations[0].via == note_named(ports.index, "Feeding").key
+        and answer.citations[1].via is None
+    )
 
 
 def test_an_answer_that_the_notes_do_not_bear_out_is_asked_again(ports: VaultPorts) -> None:
@@ -184,10 +191,7 @@ def test_private_notes_stay_on_this_machine(ports: VaultPorts, tmp_path: Path) -
 
 def test_the_title_of_a_private_newer_note_stays_too(ports: VaultPorts, tmp_path: Path) -> None:
     write_note(tmp_path, "Secret.md", "---\nprivate: true\n---\nThe walrus is fed at dawn now.\n")
-    indexed(ports)
-    secret, feeding = note_named(ports.index, "Secret"), note_named(ports.index, "Feeding")
-    link(ports, secret, feeding, relation="supersedes")
-    indexed(ports)
+    supersede_feeding(ports, "Secret")
     remote = ScriptedModel([says("At noon.", "Feeding")], is_remote=True)
     assert asked(ports, remote).text == "At noon."
     assert "Secret" not in remote.requests[0].text
@@ -197,10 +201,7 @@ def test_the_title_of_a_private_newer_note_stays_too(ports: VaultPorts, tmp_path
 
 def test_a_newer_note_that_is_not_shown_is_named(ports: VaultPorts, tmp_path: Path) -> None:
     write_note(tmp_path, "Notice.md", "The walrus is fed at dawn now.\n")
-    indexed(ports)
-    notice, feeding = note_named(ports.index, "Notice"), note_named(ports.index, "Feeding")
-    link(ports, notice, feeding, relation="supersedes")
-    indexed(ports)
+    supersede_feeding(ports, "Notice")
     model = ScriptedModel([says("At noon.", "Feeding")])
     answer = asked(ports, model, filters=Filters(tags=("zoo",)))
     assert "superseded by “Notice”" in model.requests[0].text

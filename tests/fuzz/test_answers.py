@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.markdown.links import is_valid_tag
 from amem_cli.memory.describe import MetadataQuestion, check_metadata, metadata_request
 from amem_cli.memory.link import LinkQuestion, check_links
@@ -21,38 +20,12 @@ from amem_cli.models.reply_schema import (
     read_answer,
     to_json_schema,
 )
-from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, Note
+from amem_cli.notes.note import METADATA_FIELDS, RELATIONS
 from tests.fuzz import strategies
 from tests.hypothesis_profiles import examples
+from tests.memory.test_linking import LUNCH, NOTE, WEBHOOKS
 
-NOTE = Note(
-    path="notes/replica.md",
-    id="20241111091724",
-    title="It was our own replica",
-    body="Oksana's notebook held a transaction open since Friday, so VACUUM left the dead tuples.",
-    keywords=("dead tuples", "open transaction"),
-    tags=("postgres/vacuum",),
-    context="An open analyst transaction kept VACUUM from cleaning the jobs table.",
-)
-OLDER = (
-    LinkCandidate(
-        path="notes/Monday webhooks.md",
-        title="Monday webhooks",
-        text="Kestrel Outdoor gets its webhooks late every Monday. My guess is their firewall.",
-        similarity=0.6,
-        rank=0,
-        keywords=("webhook delay", "firewall throttling"),
-        tags=("webhooks",),
-        context="Kestrel Outdoor's webhooks come late on Mondays; the guess is their firewall.",
-    ),
-    LinkCandidate(
-        path="notes/Lunch.md",
-        title="Lunch with Oksana",
-        text="She never closes her notebook over the weekend.",
-        similarity=0.5,
-        rank=1,
-    ),
-)
+OLDER = (WEBHOOKS, LUNCH)
 jsonschema = pytest.importorskip("jsonschema")
 _TAGS = ("postgres", "replica", "people/oksana")
 _QUESTION = MetadataQuestion(NOTE.title, NOTE.body, METADATA_FIELDS, _TAGS)

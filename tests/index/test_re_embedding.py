@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,22 +18,9 @@ from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
 
 if TYPE_CHECKING:
-    from amem_cli.models.ports import Vectors
+    pass
 
 COUNT = 300
-
-
-class StoppedEncoder(FakeEncoder):
-    """Is interrupted after some texts."""
-
-    def __init__(self, *, after: int, name: str) -> None:
-        super().__init__(name=name)
-        self._after = after
-
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        if len(self.encoded) >= self._after:
-            raise KeyboardInterrupt
-        return super().encode(texts, query=query)
 
 
 @pytest.fixture
@@ -50,21 +36,6 @@ def ports(tmp_path: Path) -> VaultPorts:
 def best(ports: VaultPorts, encoder: FakeEncoder) -> str:
     hits = search(ports.index, "walrus 7 dives", encoder=encoder, mode="semantic", limit=1)
     return hits[0].note.path
-
-
-def test_an_interrupted_change_goes_on_where_it_stopped(ports: VaultPorts, tmp_path: Path) -> None:
-    stopped = StoppedEncoder(after=100, name="new")
-    with pytest.raises(KeyboardInterrupt):
-        embed_missing(ports, stopped)
-    # The first text was a trial, before the former vectors were deleted.
-    done = len(stopped.encoded) - 1
-    assert 100 <= done < COUNT
-    ports.index.close()
-    opened, new = open_vault(tmp_path), FakeEncoder(name="new")
-    assert embed_missing(opened, new) == COUNT - done
-    assert len(new.encoded) == COUNT - done
-    assert opened.index.vectors.encoder() == new.model_id
-    assert best(opened, new) == "7.md"
 
 
 SLOW_PROCESS = """

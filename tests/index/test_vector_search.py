@@ -153,15 +153,6 @@ def test_what_was_never_committed_is_never_found(large: MemoryIndex, vectors: Fl
     assert large.vectors.scores(query, 10) == before
 
 
-def test_notes_that_came_later_are_found_as_well(large: MemoryIndex, vectors: Floats) -> None:
-    later = text_like(600, seed=8)
-    fill(large, later, first=COUNT)
-    everything = np.concatenate([vectors, later])
-    assert recall(large, everything, text_like(40, seed=9), 10) >= 0.99
-    for place in (0, 299, 599):
-        assert next(iter(large.vectors.scores(later[place], 1))) == path_of(COUNT + place)
-
-
 def test_as_many_notes_as_asked_for_come_in_spite_of_long_ones(
     large: MemoryIndex, vectors: Floats
 ) -> None:

@@ -89,7 +89,9 @@ CHANGE: dict[str, object] = {
 }
 
 
-def test_a_good_model_writes_links_and_evolves_in_one_call(tmp_path: Path) -> None:
+def test_a_good_model_writes_links_and_evolves_in_one_call_and_each_event_names_its_cause(
+    tmp_path: Path,
+) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     model = ScriptedModel([linking(change=CHANGE)])
@@ -107,13 +109,6 @@ def test_a_good_model_writes_links_and_evolves_in_one_call(tmp_path: Path) -> No
     assert parse_note(path, (tmp_path / path).read_bytes(), ports.names).links == (
         "[[Lamination]]",
     )
-
-
-def test_each_event_names_its_cause_model_and_cost(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    old = add_old(ports)
-    path = add(ports, NewNote(NEW, title="Torn dough"))
-    process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
     summary = note_named(ports.index, path)
     events = {event.kind: event for event in ports.index.events.read(summary.key)}
     process = events["process"]

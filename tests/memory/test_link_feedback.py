@@ -10,7 +10,7 @@ import pytest
 
 from amem_cli.duplicates.merge import merge
 from amem_cli.editing.add import NewNote, add
-from amem_cli.editing.edit import FieldEdits, link, unlink, update
+from amem_cli.editing.edit import link, unlink
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
@@ -123,17 +123,6 @@ def test_nothing_is_said_of_a_note_in_the_place_of_one_that_is_gone(
     assert add(ports, NewNote("Frost.", title="Morning batch", folder="")) == "Morning batch.md"
     (decided,) = ports.index.link_history.decided()
     assert ports.index.notes.summary(decided.source) is None
-
-
-def test_after_a_move_and_a_change_an_index_made_anew_is_the_same(
-    ports: VaultPorts, tmp_path: Path
-) -> None:
-    linked(ports)
-    by_command(ports, tmp_path)
-    (tmp_path / "Morning batch.md").rename(tmp_path / "Moved.md")
-    synchronise(ports)
-    update(ports, note_named(ports.index, "Moved"), FieldEdits(keywords=["butter"]))
-    rebuilt(ports, tmp_path)
 
 
 def test_without_that_decision_the_older_note_would_be_linked(

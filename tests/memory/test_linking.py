@@ -128,11 +128,6 @@ def test_a_note_cannot_be_linked_with_itself() -> None:
     assert [one.target for one in found.links] == [WEBHOOKS.path]
 
 
-def test_the_number_of_links_is_bounded() -> None:
-    found = plan({"links": [link("n1"), link("n2")]}, max_links=1)
-    assert len(found.links) == 1
-
-
 def test_a_reason_about_something_else_is_left_to_the_caller() -> None:
     found = plan({"links": [link("n1", reason="The weather in Leipzig was splendid.")]})
     assert found.links[0].reason == ""

@@ -41,18 +41,3 @@ def test_a_mistake_more_never_lowers_it_and_a_right_link_more_never_raises_it(
         assert reliability(found, related, mistaken + 1, others) < reliability(*trial)
     if found < related:
         assert least((found + 1, related, mistaken, others)) <= least(trial)
-
-
-@given(counts, counts)
-def test_a_model_without_a_mistake_needs_no_more_than_one_that_was_never_tried(
-    related: int, others: int
-) -> None:
-    assert round(least((0, 0, 0, 0)), 9) == PLAUSIBLE
-    assert round(least((related, related, 0, others)), 9) == PLAUSIBLE
-
-
-@given(st.integers(1, 60))
-def test_a_model_that_says_yes_to_all_counts_only_where_the_evidence_carries_the_link(
-    pairs: int,
-) -> None:
-    assert least((pairs, pairs, 5 * pairs, 5 * pairs)) == USUAL_MINIMUM

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
-from amem_cli.models.encoder_files import DEFAULT_ENCODER, read_manifest
+from amem_cli.models.encoder_files import DEFAULT_ENCODER
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prepared import PreparedEncoder
 from tests.contracts.encoder_contract import TEXTS, EncoderContract
@@ -43,23 +43,6 @@ class TestDefaultEncoder(EncoderContract):
     @pytest.fixture
     def encoder(self, prepared: tuple[PreparedEncoder, Path]) -> Encoder:
         return prepared[0]
-
-    def test_what_is_known_of_it_is_written_down(
-        self, prepared: tuple[PreparedEncoder, Path]
-    ) -> None:
-        manifest = read_manifest(prepared[1])
-        assert (manifest.reason, manifest.dimension, manifest.max_tokens) == ("", 384, 256)
-        assert prepared[0].model_id == manifest.model_id
-        assert prepared[0].model_id.startswith("all-MiniLM-L6-v2@")
-
-    def test_it_is_prepared_only_once(self, prepared: tuple[PreparedEncoder, Path]) -> None:
-        said: list[str] = []
-        again = PreparedEncoder(
-            f"sentence-transformers/{DEFAULT_ENCODER}", cache=prepared[1].parent, notify=said.append
-        )
-        assert again.encode(["bread"]).shape == (1, 384)
-        assert again.model_id == prepared[0].model_id
-        assert said == []
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -191,26 +191,6 @@ def test_callers_in_threads_wait_for_each_other(warm_model: LlamaCppModel) -> No
     assert len(answers) == 4
 
 
-def long_request() -> Any:
-    text = {"type": "string", "minLength": 1900, "maxLength": 2000}
-    schema = {"type": "object", "properties": {"text": text}}
-    return request_about("Rye bread.", schema=schema, max_tokens=800)
-
-
-def ended_in_the_middle(model: LlamaCppModel, end: Callable[[int], None]) -> ModelError:
-    """Start the child, ask for something long, and let `end` do something to it."""
-    model.answer(request_about("Rye bread."))
-    process_id = model.process_id
-    assert process_id is not None
-    timer = threading.Timer(0.3, end, args=(process_id,))
-    timer.start()
-    with pytest.raises(ModelError) as caught:
-        model.answer(long_request())
-    timer.join()
-    assert not alive(process_id)
-    return caught.value
-
-
 def alive(process_id: int) -> bool:
     try:
         os.kill(process_id, 0)
@@ -222,21 +202,18 @@ def alive(process_id: int) -> bool:
 @pytest.mark.models
 @posix_only
 def test_a_model_can_be_closed_in_the_middle_of_an_answer(model: LlamaCppModel) -> None:
-    ended_in_the_middle(model, lambda _: model.close())
-
-    assert_answers(model, request_about("Rye bread."))
-
-
-@pytest.mark.models
-@posix_only
-def test_the_child_ends_with_the_model(model: LlamaCppModel) -> None:
+    text = {"type": "string", "minLength": 1900, "maxLength": 2000}
+    schema = {"type": "object", "properties": {"text": text}}
     model.answer(request_about("Rye bread."))
     process_id = model.process_id
     assert process_id is not None
-    model.close()
-
-    assert not alive(process_id)
-    assert model.process_id is None
+    timer = threading.Timer(0.3, model.close)
+    timer.start()
+    with pytest.raises(ModelError):
+        model.answer(request_about("Rye bread.", schema=schema, max_tokens=800))
+    timer.join()
+    assert not alive(process_id) and model.process_id is None
+    assert_answers(model, request_about("Rye bread."))
 
 
 @pytest.mark.models
