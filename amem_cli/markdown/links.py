@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
@@ -27,12 +27,16 @@ _DESTINATION = re.compile(
     r"\(\s{0,20}(?:<(?P<angle>[^<>\n]*)>|(?P<bare>(?!<)(?:[^\s()\\]|\\\S|\([^\s()]*\))*))"
     r"(?:\s{1,20}(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s{0,20}\)"
 )
-# A link reference definition; CommonMark lets destination and title begin on the next line.
+# A link reference definition. In CommonMark destination and title may begin on the next line, and
+# label and title go on there, but not over a blank line.
+_GOES_ON = r"\n(?![ \t>]*\r?$)"
+_TITLE = "|".join(rf"{mark}(?:[^{mark}\\\n]|\\.|{_GOES_ON}){{0,999}}{mark}" for mark in ('"', "'"))
 _DEFINITION = re.compile(
     r"(?m)^(?P<marks>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)"
-    r"(?P<whole>\[(?!\^)(?P<label>(?:[^\[\]\\\n]|\\.){1,999})\]:"
+    rf"(?P<whole>\[(?!\^)(?P<label>(?:[^\[\]\\\n]|\\.|{_GOES_ON}){{1,999}})\]:"
     r"[ \t]*(?:\r?\n[ \t>]*)?(?:<(?P<angle>[^<>\n]*)>|(?P<bare>(?!<)[^\s\0]+))"
-    r"(?:(?:[ \t]+|[ \t]*\r?\n[ \t>]*)(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?)[ \t]*\r?$"
+    rf"(?:(?:[ \t]+|[ \t]*\r?\n[ \t>]*)(?:{_TITLE}|\((?:[^()\\\n]|\\.|{_GOES_ON}){{0,999}}\)))?)"
+    r"[ \t]*\r?$"
 )
 # What may come right before a definition: all but the line of a paragraph.
 _NO_PARAGRAPH = re.compile(r"[ \t>\0\r]*(?:#{1,6}[ \t\r].*|[-*_=][-*_= \t\r]*)?")
@@ -138,12 +142,12 @@ def with_own_labels(text: str, other: str) -> str:
     if "]:" not in text:
         return text
     links = scan_links(text)
-    theirs = {_label_key(each.label): each for each in reversed(scan_links(other).definitions)}
-    taken = {*theirs, *(_label_key(each.label) for each in links.definitions)}
+    ours, theirs = _defined(links.definitions), _defined(scan_links(other).definitions)
+    taken = {*ours, *theirs}
     new: dict[str, str] = {}
     for span in links.definitions:
         key = _label_key(span.label)
-        if key in theirs and theirs[key].destination != span.destination and key not in new:
+        if key not in new and theirs.get(key, ours[key]) != ours[key]:
             numbered = (f"{span.label}-{number}" for number in count(2))
             new[key] = next(label for label in numbered if _label_key(label) not in taken)
             taken.add(_label_key(new[key]))
@@ -257,10 +261,7 @@ def scan_links(text: str) -> LinkScan:
     unlinked = blank_out(visible, ((link.start, link.end) for link in wikilinks))
     definitions = tuple(_definitions(visible)) if "]:" in visible else ()
     unlinked = blank_out(unlinked, ((span.start, span.end) for span in definitions))
-    defined: dict[str, str] = {}
-    for span in definitions:
-        defined.setdefault(_label_key(span.label), span.destination)
-    spans = list(_markdown_spans(unlinked, defined))
+    spans = list(_markdown_spans(unlinked, _defined(definitions)))
     inline = tuple(span for span in spans if not span.label)
     references = tuple(span for span in spans if span.label)
     return LinkScan(find_regions(text), visible, wikilinks, inline, references, definitions)
@@ -270,15 +271,21 @@ def _definitions(visible: str) -> Iterator[_MarkdownSpan]:
     """Link reference definitions; one cannot interrupt a paragraph, but begin a list item."""
     after = 0
     for match in _DEFINITION.finditer(visible):
-        begins_item = bool(match["marks"].strip(" \t>"))
+        marks = match["marks"]
         previous = visible[visible.rfind("\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
-        is_free = begins_item or match.start() <= after
+        begins_block = marks.strip(" \t>") or marks.count(">") > previous.count(">")
+        is_free = begins_block or match.start() <= after
         if not (is_free or _NO_PARAGRAPH.fullmatch(previous.rstrip("\n"))):
             continue
         after = match.end() + 1
         start, end = match.span("whole")
         destination = match["bare"] if match["angle"] is None else match["angle"]
         yield _MarkdownSpan(start, match.end("label"), end, destination, match["label"])
+
+
+def _defined(definitions: Sequence[_MarkdownSpan]) -> dict[str, str]:
+    """Destinations by the keys of their labels; the first of several counts."""
+    return {_label_key(span.label): span.destination for span in reversed(definitions)}
 
 
 def _label_key(label: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,6 +92,33 @@ def test_no_line_of_a_merged_text_is_lost_and_the_kept_one_stays(kept: str, othe
         whole = appended(kept, "T", "", "", beyond)
         assert whole.startswith(kept)
         assert lines(beyond) <= lines(whole)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[r]: A.md "a title\nof two lines"\n[s]: A.md\n',
+        "[r]: A.md 'it\\'s'\n[s]: A.md \"\\\"\"\n",
+        "[r]:\n  A.md\n  (a\n  title)\n[s]: A.md\n",
+        "[a label\nof two lines]: A.md\n[s]: A.md\n",
+        "> [r\n> s]: A.md 't\n> u'\n> [s]: A.md\n",
+        "Text.\n> [r]: A.md\n> [s]: A.md\n",
+    ],
+)
+def test_definitions_are_followed_over_line_breaks(text: str) -> None:
+    changed = redirected(text, lambda link: "New.md")
+    assert changed == text.replace("A.md", "New.md")
+
+
+@pytest.mark.parametrize("text", ["[r\n\ns]: A.md\n", "Text.\n[r]: A.md\n", "[r]: A.md 't' u\n"])
+def test_what_is_no_definition_stays(text: str) -> None:
+    assert redirected(text, lambda link: "New.md") == text
+
+
+def test_a_label_that_is_defined_twice_is_that_of_the_first() -> None:
+    text = "[r]\n\n[r]: A.md\n[r]: B.md\n"
+    assert text_beyond(text, text) == ""
+    assert text_beyond("x [r]\n\n[r]: B.md\n", text) == "[r][r-2]\n\n[r-2]: A.md\n[r-2]: B.md"
 
 
 def test_a_link_in_the_shown_text_of_another_is_redirected_too() -> None:
