@@ -99,8 +99,9 @@ class OpenAIServerModel:
                 try:
                     answer = dialect.read(reply.body, time.monotonic() - started, request)
                 except ReplyUnusable as error:
+                    why = self._complaint(reply) or error
                     raise ModelError(
-                        f"{self._host} sent no usable answer: {error}",
+                        f"{self._host} sent no usable answer: {why}"[:200],
                         hint="Is llm.base_url the address of a chat server?",
                     ) from None
                 prompt_tokens += answer.prompt_tokens
@@ -159,16 +160,16 @@ class OpenAIServerModel:
         return outcome
 
     def _refusal(self, reply: Reply) -> ModelError:
-        reason = ""
-        if reply.status in DIALECT_STATUSES:
-            # Some servers quote the key that they refuse.
-            message = server_message(reply.body)
-            message = message.replace(self._key, BLOTTED) if self._key else message
-            reason = f": {redacted(message, {})}"
+        reason = f": {self._complaint(reply)}" if reply.status in DIALECT_STATUSES else ""
         return ModelError(
             f"{self._host} refused the request with status {reply.status}{reason[:160]}",
             hint=_hint_of(reply.status, self._host),
         )
+
+    def _complaint(self, reply: Reply) -> str:
+        """The reason that a server gave, without the key, which some quote."""
+        message = server_message(reply.body)
+        return redacted(message.replace(self._key, BLOTTED) if self._key else message, {})
 
 
 def _refuses_format(reply: Reply) -> bool:

@@ -226,7 +226,7 @@ def server_message(body: bytes) -> str:
     reply = json_object(body) or {}
     error = reply.get("error", reply.get("detail", ""))
     message = error.get("message", "") if isinstance(error, dict) else error
-    text = message if isinstance(message, str) else json.dumps(message)
+    text = message if isinstance(message, str) else json.dumps(message) if message else ""
     start = text[:MAX_MESSAGE_CHARACTERS]
     printable = "".join(letter if letter.isprintable() else " " for letter in start)
     return " ".join(printable.split())

@@ -282,6 +282,13 @@ def test_a_misbehaving_server_is_an_error_and_is_asked_once(
     assert len(server.requests) == 1
 
 
+def test_a_server_that_reports_its_error_as_a_success_is_quoted(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.faults = ["error_body"]
+    assert "no usable answer: no such model" in failure(model).message
+
+
 @pytest.mark.parametrize("fault", ["429", "500", "503", "hang_up"])
 def test_a_busy_server_is_asked_again_twice_at_most(
     server: ChatServer, model: OpenAIServerModel, fault: str
