@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from dataclasses import replace
@@ -33,6 +34,8 @@ WINDOW_COMPLAINTS = (
     "max_tokens is too large",
     "completion tokens",
 )
+# Servers say in many words that the bound is too large; one that does not know it has no number.
+_BOUND_COMPLAINT = re.compile(r"max_(?:completion_)?tokens.*[0-9]")
 
 
 class OpenAIServerModel:
@@ -127,7 +130,7 @@ class OpenAIServerModel:
             elif reply.status in DIALECT_STATUSES or _refuses_format(reply):
                 complaint = server_message(reply.body)
                 too_long = any(limit in complaint for limit in WINDOW_COMPLAINTS)
-                if too_long and dialect.room > LEAST_ROOM:
+                if dialect.room > LEAST_ROOM and (too_long or _BOUND_COMPLAINT.search(complaint)):
                     dialect = replace(dialect, room=dialect.room // 2)
                 else:
                     dialect = None if too_long else dialect.after(complaint, reply.status)

@@ -224,7 +224,7 @@ def _text(request: ModelRequest, schema: Mapping[str, Any] | None) -> str:
 def server_message(body: bytes) -> str:
     """The reason that a server gave for a refusal, on one line, or an empty text."""
     reply = json_object(body) or {}
-    error = reply.get("error", reply.get("detail", ""))
+    error = next((reply[key] for key in ("error", "detail", "message") if key in reply), "")
     message = error.get("message", "") if isinstance(error, dict) else error
     text = message if isinstance(message, str) else json.dumps(message) if message else ""
     start = text[:MAX_MESSAGE_CHARACTERS]

@@ -383,6 +383,9 @@ def test_a_model_that_never_stops_thinking_gives_no_answer(
     [
         "This model's maximum context length is 1000 tokens.",
         "max_tokens is too large: 4096. This model supports at most 4000 completion tokens.",
+        "max_tokens: 4096 > 2048, which is the maximum allowed number of output tokens",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 2048]",
+        "`max_tokens` must be less than or equal to `2048`",
     ],
 )
 def test_the_room_for_thoughts_is_no_more_than_the_model_has(
