@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
+import pytest
+
+from amem_cli.errors import ModelError
 from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.models.reply_schema import read_answer
 
@@ -41,6 +45,16 @@ def assert_answers(model: LanguageModel, request: ModelRequest) -> ModelAnswer:
     assert answer.answer_tokens >= 0
     assert answer.seconds >= 0
     return answer
+
+
+def failure(model: LanguageModel, **changes: Any) -> ModelError:
+    """Ask in vain: the error is of one line, has a hint, and tells no key."""
+    with pytest.raises(ModelError) as caught:
+        model.answer(request_about("Rye bread.", **changes))
+    error = caught.value
+    assert error.message.isprintable() and error.hint
+    assert "SECRET" not in "".join(traceback.format_exception(error)) + error.hint
+    return error
 
 
 class LanguageModelContract:

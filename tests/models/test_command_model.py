@@ -9,7 +9,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.contracts.language_model_contract import (
     SCHEMA,
     LanguageModelContract,
     assert_answers,
+    failure,
     request_about,
 )
 from tests.fakes.programs import a_program
@@ -73,16 +73,6 @@ class TestContract(LanguageModelContract):
         made = model_of(MAKES_IT_UP)
         yield made
         made.close()
-
-
-def failure(model: CommandModel, **changes: Any) -> ModelError:
-    with pytest.raises(ModelError) as caught:
-        model.answer(request_about("Rye bread.", **changes))
-    shown = "".join(traceback.format_exception(caught.value)) + caught.value.hint
-    assert "SECRET" not in shown
-    assert "\n" not in caught.value.message
-    assert caught.value.message.isprintable()
-    return caught.value
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:

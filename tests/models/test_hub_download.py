@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,12 @@ NEVER = {
 }
 
 
-def fetched(hub: Hub, home: Path, name: str) -> subprocess.CompletedProcess[str]:
+def fetched(
+    hub: Hub, home: Path, name: str, environment: Mapping[str, str] = os.environ
+) -> subprocess.CompletedProcess[str]:
     # The hub's client reads these variables when it is imported.
-    environment = {**os.environ, "HF_HOME": str(home), "HF_ENDPOINT": hub.url}
-    environment |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
+    own = {"HF_HOME": str(home), "HF_ENDPOINT": hub.url}
+    environment = {**environment, **own, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
     code = f"from amem_cli.models.encoder_files import fetch_encoder as f; print(f('{name}'))"
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)

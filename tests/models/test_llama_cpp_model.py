@@ -20,6 +20,7 @@ from tests.contracts.language_model_contract import (
     SCHEMA,
     LanguageModelContract,
     assert_answers,
+    failure,
     request_about,
 )
 
@@ -34,14 +35,6 @@ def model_at(path: Path, **changes: Any) -> LlamaCppModel:
         "grace_seconds": 1.0,
     }
     return LlamaCppModel(path, **(values | changes))
-
-
-def failure(model: LlamaCppModel, **changes: Any) -> ModelError:
-    with pytest.raises(ModelError) as caught:
-        model.answer(request_about("Rye bread.", **changes))
-    assert "\n" not in caught.value.message
-    assert caught.value.hint
-    return caught.value
 
 
 @pytest.fixture(scope="module")

