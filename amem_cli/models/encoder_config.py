@@ -32,13 +32,7 @@ class NotReadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EncoderConfig:
-    """What is needed to run an encoder beside its graph.
-
-    Attributes:
-        transformer: folder of the transformer's files.
-        model: its `config.json`.
-        facts: of the encoder's `Manifest`: pooling, tokens, prompts.
-    """
+    """The transformer's folder and `config.json`, and what the `Manifest` takes from the files."""
 
     transformer: Path
     model: Mapping[str, Any]

@@ -114,11 +114,7 @@ class Caller:
 
 @dataclass
 class ConfiguredModels:
-    """The settings in force and the models that they name, each opened once for all threads.
-
-    Attributes:
-        overrides: settings given by the command's own options, by field name.
-    """
+    """The settings in force and the models that they name, each opened once for all threads."""
 
     root: Path
     overrides: Mapping[str, Any]
@@ -258,15 +254,10 @@ def open_budgeted(
 
 @dataclass
 class Connection:
-    """What one thread works with: its own connection to the index, and the files.
-
-    Attributes:
-        version: of the settings that it was opened with.
-        has_changes: something was changed since the last commit.
-        is_in_call: a `call` uses it.
-    """
+    """What one thread works with: its own connection to the index, and the files."""
 
     owner: OpenVault
+    # Of the settings that it was opened with.
     version: object
     caller: Caller
     has_changes: bool = False

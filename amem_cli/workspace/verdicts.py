@@ -22,8 +22,7 @@ class StoredVerdict:
     """A verdict that still holds.
 
     Attributes:
-        kind: `fit`, `usable` or `unfit`.
-        day: when the test was made, ISO 8601.
+        day: when the test was made.
         reliability: how often its yes to a link is right, 0..1 (see `memory.trust`).
     """
 
