@@ -267,13 +267,15 @@ def report_unknown_tags(session: Session, workspace: Workspace, tags: Sequence[s
     """Name the tags that no note has, and those like them."""
     if not tags:
         return
+    from amem_cli.search.search import has_tag
+
     known = workspace.index.notes.tag_counts()
     parts = {
         "/".join(tag.split("/")[:end]) for tag in known for end in range(1, tag.count("/") + 2)
     }
     by_name = {tag.casefold(): tag for tag in sorted(parts)}
     for tag in (tag.strip().removeprefix("#").rstrip("/") for tag in tags):
-        if tag.casefold() not in by_name:
+        if not has_tag(known, tag):
             near = get_close_matches(tag.casefold(), by_name, n=3)
             hint = f"; near: {' '.join('#' + by_name[each] for each in near)}" if near else ""
             session.output.notice(f"no note has the tag #{tag}{hint}")

@@ -71,14 +71,16 @@ class Filters:
             return False
         if self.until and day_of(note) > self.until.date().isoformat():
             return False
-        return not self.tags or self._has_tags(note.tags)
+        return all(has_tag(note.tags, tag) for tag in self.tags)
 
-    def _has_tags(self, tags: Sequence[str]) -> bool:
-        from amem_cli.language.lexicon import as_typed, fold
 
-        own = [f"{each}/" for tag in map(fold, tags) for each in (tag, *as_typed(tag))]
-        wanted = [f"{fold(tag.removeprefix('#').strip('/'))}/" for tag in self.tags]
-        return all(any(tag.startswith(parent) for tag in own) for parent in wanted)
+def has_tag(tags: Iterable[str], wanted: str) -> bool:
+    """Whether one of the tags is the wanted one, or nested in it, as somebody types it."""
+    from amem_cli.language.lexicon import as_typed, fold
+
+    parent = f"{fold(wanted.removeprefix('#').strip('/'))}/"
+    own = (each for tag in map(fold, tags) for each in (tag, *as_typed(tag)))
+    return any(f"{each}/".startswith(parent) for each in own)
 
 
 def day_of(note: NoteOutline | NoteSummary) -> str:

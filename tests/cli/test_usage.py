@@ -229,6 +229,9 @@ def test_a_tag_that_no_note_has_is_named_with_those_like_it(amem: Program) -> No
         told = "no note has the tag #practise/rest; near: #practice/rest "
         assert listed.err.startswith(told), words
     assert amem("--vault", "v", "list", "--tag", "practice").err == ""
+    amem("--vault", "v", "add", "Two.", "--tag", "Łódka", "--no-wait")
+    listed = amem("--vault", "v", "list", "--tag", "lodka", "--json")
+    assert (len(listed.json), listed.err) == (1, "")
 
 
 def test_the_list_of_settings_says_what_each_does(amem: Program) -> None:
