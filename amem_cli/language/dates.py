@@ -299,7 +299,7 @@ def day_range(text: str, today: date) -> tuple[date, date]:
     whole = [each for each in near_days(fold(words), every=True) if each.is_all]
     if whole:
         return _exactly(whole[0], today)
-    day = parse_moment(text).date()
+    day = local_moment(parse_moment(text), None).date()
     return day, day
 
 

@@ -195,6 +195,7 @@ def test_the_moment_decides_whatever_its_form_and_zone(amem: Program) -> None:
     assert on("2024-03-11") == {"c", "d", "g", "h"}
     amem.environment["TZ"] = "Etc/GMT+12"
     assert on("2024-03-09") == {"f", "i"}
+    assert on("2024-03-10T08:15:00Z") == {"f", "i"}
     assert on("2024-03-10") == {*"abcdeghj"}
     assert "2024-03-10  g" in amem("list").out
     assert tree_hashes(vault) == before
