@@ -42,7 +42,11 @@ def redirected_properties(raw: bytes, redirect: Callable[[str], str], *, without
     wanted = [redirect(text) for _, text in found]
     if wanted == [text for _, text in found]:
         return raw
-    in_quotes = [False] * len(found)
+    # An apostrophe would end a text in single quotes, and what follows could not be read.
+    in_quotes = [
+        header.text[value.start] == "'" and "'" in new and new != text
+        for (value, text), new in zip(found, wanted, strict=True)
+    ]
     for _ in range(2):
         cuts = []
         for (value, text), new, quoted in zip(found, wanted, in_quotes, strict=True):
@@ -60,7 +64,7 @@ def redirected_properties(raw: bytes, redirect: Callable[[str], str], *, without
             return after
         # What reads otherwise as it is written is put in quotes, or all if nothing can be read.
         fits = len(texts) == len(wanted)
-        in_quotes = [not fits or texts[at] != new for at, new in enumerate(wanted)]
+        in_quotes = [in_quotes[at] or not fits or texts[at] != new for at, new in enumerate(wanted)]
     hint = "Change the links in its properties yourself."
     raise HeaderRefused("the header could not be changed without changing more", line=1, hint=hint)
 

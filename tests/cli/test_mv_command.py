@@ -40,6 +40,24 @@ def test_links_of_every_kind_follow_and_an_undo_brings_all_back(amem: Program) -
     assert tree_hashes(vault) == before
 
 
+def test_an_apostrophe_in_the_new_name_changes_only_what_is_in_single_quotes(amem: Program) -> None:
+    assert amem("init", ".", "--adopt").code == 0
+    write_note(amem.folder, "Walrus.md", "x\n")
+    header = """---
+up: '[[Walrus]]'  # mine
+odd: "\\x5b[Walrus]]"
+block: |
+  [[Walrus]] and
+  more
+list: ["[[Walrus]]", 'it''s']
+---
+"""
+    write_note(amem.folder, "a.md", header)
+    amem("mv", "Walrus", "Kim's cow")
+    quoted = header.replace("'[[Walrus]]'", '"[[Walrus]]"').replace("\\x5b", "[")
+    assert (amem.folder / "a.md").read_text() == quoted.replace("Walrus", "Kim's cow")
+
+
 def test_relative_links_stay_valid_for_every_reader_of_markdown(amem: Program) -> None:
     assert amem("init", ".", "--adopt").code == 0
     for path in ("img/p.png", "src/run.py", "b/Beta.md", "Gamma.md"):
