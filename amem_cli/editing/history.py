@@ -77,7 +77,7 @@ def last_change(index: MemoryIndex) -> list[HistoryEntry]:
             root = _root(index, event)
             if not _counts(event, undone) or root.kind == "undo" or root.id in undone:
                 continue
-            caused = index.events.caused_by(root.id) if root.kind in _ROOTS else []
+            caused = index.events.caused_by(root.id) if root.kind in (*_ROOTS, "evolve") else []
             later = [each for each in caused if _counts(each, undone)]
             return _entries(index, [root, *later])
         if len(events) < limit:
@@ -87,11 +87,11 @@ def last_change(index: MemoryIndex) -> list[HistoryEntry]:
 
 def _root(index: MemoryIndex, event: Event) -> Event:
     """The event by whose undo this one is undone; itself, if a person decided on it alone."""
-    if not event.cause or event.review:
-        return event
-    causes = index.events.find(event.cause)
+    causes = index.events.find(event.cause) if event.cause else []
     cause = next((each for each in causes if each.id == event.cause), event)
-    return cause if cause.kind in (*_ROOTS, "undo") else event
+    # An accepted change has the relation of a link follow it.
+    roots = ("evolve",) if event.review else (*_ROOTS, "undo")
+    return cause if cause.kind in roots else event
 
 
 def _counts(event: Event, undone: dict[str, str]) -> bool:

@@ -331,6 +331,8 @@ class _Drafts:
 
     def _record(self, event: Event) -> Event:
         reason = f"took back: {event.reason}" if event.reason else f"took back {event.kind}"
+        if event.kind == "undo" and event.reason.startswith("took back: "):
+            reason = f"did again: {event.reason.removeprefix('took back: ')}"
         return new_event(
             self.ports, "undo", by="person", cause=event.id, reason=reason, trigger=event.trigger
         )

@@ -116,11 +116,18 @@ def test_history_names_both_notes_of_a_revision_that_a_person_linked(amem: Progr
         write_note(root, f"b{day}.md", f"---\ncreated: 2026-02-0{day}\n---\n{text}\n")
     assert amem("init", ".", "--adopt").code == 0
     assert "proposed Club.md (context)" in amem("evolve", "--all", "--no-llm").out
+    before = (root / "Club.md").read_bytes()
     assert amem("review", "--accept-all").code == 0
     story = amem("history", "Club").out
     assert "because of “New day”, amem changed its context" in story
     story = " ".join(amem("history", "New day").out.split())
     assert "links - Club.md related 1" in story and "links + Club.md supersedes" in story
+    # One acceptance is one change to undo.
+    undone = amem("undo", "-y")
+    assert "context of Club.md" in undone.out and "links of New day.md" in undone.out
+    assert (root / "Club.md").read_bytes() == before
+    assert amem("undo", "-y", undone.out.split("amem undo ")[-1].strip()).code == 0
+    assert "did again: Seems to revise" in amem("history", "Club").out
 
 
 def test_undo_of_all_since_and_its_trace_in_the_history(
