@@ -23,6 +23,7 @@ MAY_WRITE = {
     "models/common_part.py": "what an encoder's vectors have in common, in the user's cache",
     "models/onnx_file.py": "a graph and its weights in the place that the preparation names",
     "watch/watcher.py": "which machines watch a vault, in .amem/devices",
+    "models/judge_session.py": "a faster copy of the judge's model, in the user's cache",
     "models/command.py": "the temporary folder that a command works in",
     "models/program_run.py": "a program's input and output, in temporary files without names",
     "models/download.py": "a model that is being fetched, in the user's data folder",

@@ -72,7 +72,7 @@ class Database:
                     self._connect()
                 except (Unusable, *DAMAGE) as error:
                     if not isinstance(error, Missing):
-                        self._notify(f"the index was unusable and is rebuilt ({error})")
+                        self._notify(f"the index is rebuilt: {error}")
                     self._make_anew()
 
     def _open_copy(self, reason: Exception) -> None:

@@ -63,8 +63,12 @@ def open_index(path: Path) -> tuple[apsw.Connection, int]:
     try:
         if db.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
             raise Missing("it is empty")
-        if db.pragma("user_version") != SCHEMA_VERSION or db.pragma("journal_mode") != "wal":
-            raise Unusable("it is not amem's, or of another version")
+        version = db.pragma("user_version")
+        if version != SCHEMA_VERSION or db.pragma("journal_mode") != "wal":
+            is_other = version not in (0, SCHEMA_VERSION)
+            raise Unusable(
+                f"it is {'of another version of amem' if is_other else 'no index of amem'}"
+            )
         # A vault may come from somebody else: a trigger would run with the next write.
         if db.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
             raise Unusable("it holds what amem never writes")
