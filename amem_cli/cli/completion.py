@@ -140,10 +140,6 @@ def _keys(context: Any, incomplete: str) -> Found:
     return [(key, meanings.get(key, "")) for key in setting_keys()]
 
 
-def _values_of_key(context: Any, incomplete: str) -> Found:
-    return [(choice, "") for choice in choices(context.params.get("key") or "")]
-
-
 # What completes a parameter, by its name in all commands, or by command and name.
 _VALUES: dict[str, Callable[[Any, str], Found]] = {
     **dict.fromkeys(("note", "notes", "target"), _of_index("notes")),
@@ -153,5 +149,5 @@ _VALUES: dict[str, Callable[[Any, str], Found]] = {
     **dict.fromkeys(("path", "mv name"), _of_index("folders")),
     "event": _of_index("events"),
     "key": _keys,
-    "value": _values_of_key,
+    "value": lambda context, _: [(each, "") for each in choices(context.params.get("key") or "")],
 }

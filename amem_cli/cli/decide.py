@@ -145,7 +145,6 @@ def links(
 def _waiting_between(
     workspace: Workspace, note: NoteSummary, waiting: Sequence[OpenLink], name: str
 ) -> OpenLink:
-    """The link between two notes that waits; the made one before the suggested one."""
     other = workspace.note(name)
     for link in waiting:
         if link.pair == {note.path, other.path}:

@@ -231,7 +231,6 @@ def undo(
 
 
 def _last_change(session: Session, workspace: Workspace, *, yes: bool) -> str:
-    """The id of the last change, once the user agreed to take it back."""
     from amem_cli.editing.history import last_change
     from amem_cli.terminal.history import show_history
 

@@ -138,7 +138,6 @@ def _import_document(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
 
 
 def _import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Iterator[str]:
-    """The report as lines of text; if verbose all of them, not only the first few."""
     limit = 10**9 if verbose or dry_run else _SHOWN
 
     created = [f"+ {note.shown} -> {note.path}" for note in report.made]

@@ -36,9 +36,6 @@ def ask_key(output: Output, prompt: str, keys: str) -> str:
     """Wait until the user presses one of these keys; an unknown capital counts as its letter.
 
     Enter that arrives together with a key, as from a paste, belongs to it.
-
-    Raises:
-        KeyboardInterrupt: the user pressed Ctrl-C or Ctrl-D, or the terminal is gone.
     """
     while True:
         with keys_at_once():
@@ -82,7 +79,6 @@ def agreed(output: Output, question: str) -> bool:
 
 
 def read_input(path: Path) -> bytes:
-    """The content of a file, or of stdin if the path is `-`."""
     try:
         # As bytes: stdin must be UTF-8 even if the terminal's encoding is another one.
         return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
@@ -93,7 +89,6 @@ def read_input(path: Path) -> bytes:
 
 
 def open_in_editor(path: Path) -> None:
-    """Open a file in `$VISUAL` or `$EDITOR` and wait until it is closed."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
     if not command:
         raise SettingsError("no editor is set", hint="Set EDITOR, for example: export EDITOR=vim")
@@ -135,7 +130,6 @@ def open_address(address: str, *, hint: str) -> None:
 
 
 def write_in_editor(text: str) -> str:
-    """Let the user edit a text in their editor; returns the result."""
     with tempfile.TemporaryDirectory(prefix="amem-") as folder:
         path = Path(folder) / "note.md"
         path.write_text(text, encoding="utf-8")

@@ -146,7 +146,6 @@ def _network(
     root: str | None,
     away: Mapping[str, int] | None,
 ) -> str:
-    """The whole network, or what is not too far `away` from a note, for another program."""
     from amem_cli.workspace.documents import graph_document
 
     network = network if away is None else part(network, away)

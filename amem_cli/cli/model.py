@@ -165,10 +165,6 @@ def use_language_model(
     """Choose a language model, and say what follows; the settings, and that, for a document.
 
     Empty if it is not allowed.
-
-    Args:
-        name, backend, base_url: as for `models.named.settings_of_model`.
-        allow: called before anything is written, with the settings of the model.
     """
     from amem_cli.models.named import settings_of_model
     from amem_cli.terminal.progress import transfer_progress

@@ -136,11 +136,7 @@ def _show_outcome(
     *,
     known: bool | None = None,
 ) -> None:
-    """Print what happened to one note; None is said of what the command did not look for.
-
-    Args:
-        known: the note existed before and nothing was added.
-    """
+    """Print what happened to one note; None is said of what the command did not look for."""
     from amem_cli.terminal.notes import show_outcome
 
     def document() -> dict[str, object]:

@@ -58,12 +58,7 @@ class Session:
                 workspace.close()
 
     def open(self, root: Path, *, llm: bool = True, **overrides: Any) -> Workspace:
-        """Open a vault whose notices and progress this command line shows.
-
-        Args:
-            llm: False works without a language model, and without the judge of links.
-            overrides: settings given as options, by field name; None overrides nothing.
-        """
+        """Open a vault whose notices and progress this command line shows."""
         from amem_cli.workspace.connection import Caller
         from amem_cli.workspace.workspace import Workspace
 
@@ -236,12 +231,7 @@ def named_or_picked(
     prompt: str = "note",
     admit: Callable[[NoteSummary], bool] = lambda note: True,
 ) -> NoteSummary:
-    """The note with this name, or the one that the user picks from a list.
-
-    Args:
-        prompt: shown before what the user types, a word or two.
-        admit: whether a note is in the list.
-    """
+    """The note with this name, or the one that the user picks from a list."""
     if name is not None:
         return workspace.note(name)
     from amem_cli.terminal.picker import pick

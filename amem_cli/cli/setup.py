@@ -195,11 +195,7 @@ def _take(
     yes: bool,
     also: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Choose a model of the survey, or one that `model use` knows by its name.
-
-    Args:
-        also: settings that were changed before, for the document.
-    """
+    """Choose a model of the survey, or one that `model use` knows by its name."""
     from amem_cli.cli.model import use_language_model
 
     if isinstance(choice, str):

@@ -33,11 +33,7 @@ def check_up(
     agree: Callable[[int], bool] = lambda count: False,
     progress: Progress | None = None,
 ) -> list[Finding]:
-    """Check a vault, however broken, and repair what is safe to repair if asked.
-
-    Args:
-        agree: asks a person whether so many links of their own shall follow renamed notes.
-    """
+    """Check a vault, however broken, and repair what is safe to repair if asked."""
     checkup = _Checkup(root, environment)
     try:
         findings = examine(checkup.checks(), progress=progress)

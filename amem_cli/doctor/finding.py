@@ -67,11 +67,7 @@ def examine(
 def apply_fixes(
     findings: Sequence[Finding], agree: Callable[[int], bool] = lambda count: False
 ) -> list[Finding]:
-    """Run every fix in order; the hint then says what was done, or why it failed.
-
-    Args:
-        agree: given how many fixes change what a person wrote, whether they want them.
-    """
+    """Run every fix in order; the hint then says what was done, or why it failed."""
     asking = sum(finding.asks and finding.fix is not None for finding in findings)
     is_agreed = asking > 0 and agree(asking)
     return [

@@ -64,7 +64,11 @@ def language_model_findings(
     try:
         model = open_model(settings, root, usable.origin, environment)
         if model is not None and settings.llm_backend == "llama.cpp":
-            _check_model_file(settings)
+            from amem_cli.models.llama_cpp import bundled_model, check_library, check_model_file
+
+            check_library()
+            file = settings.llm_model
+            check_model_file(Path(file).expanduser() if file else bundled_model())
             _try_model(model)
             return
     except AmemError as error:
@@ -93,7 +97,6 @@ def language_model_findings(
 
 
 def _judge_findings(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Whether the judge of links answers, if the settings want it."""
     from amem_cli.models.judge import open_judge
 
     judge = open_judge(settings, environment)
@@ -107,16 +110,6 @@ def _judge_findings(settings: Settings, environment: Mapping[str, str]) -> Itera
         yield Finding("", error.message, hint, severity="notice")
     finally:
         judge.close()
-
-
-def _check_model_file(settings: Settings) -> None:
-    """Raise `ModelError` if the file, or the library that runs it, is missing or of no use."""
-    from amem_cli.models.llama_cpp import bundled_model, check_library, check_model_file
-
-    check_library()
-    check_model_file(
-        Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
-    )
 
 
 def _try_model(model: LanguageModel) -> None:

@@ -29,7 +29,6 @@ _AGAIN = "Run `amem doctor` again."
 
 
 def give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> str:
-    """Give the copy of a note an id of its own."""
     ports = open_ports()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
@@ -67,7 +66,6 @@ def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
 
 
 def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
-    """Have amem's link follow its note, which is at `now`."""
     ports = open_ports()
     # All at once; what another finding's fix has rewritten already is as it should be.
     update_renamed_links(ports)
@@ -120,7 +118,6 @@ def follow_by_hand(open_ports: OpenPorts, path: str, former: str, now: str) -> s
 
 
 def remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:
-    """Remove amem's link to a note that is gone."""
     ports = open_ports()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))

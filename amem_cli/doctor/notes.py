@@ -32,13 +32,7 @@ LOST_AT_ONCE = 10
 
 @dataclass
 class NotesLook:
-    """What is wrong with the notes of a vault.
-
-    Attributes:
-        paths: of the notes that could be read.
-        unread: paths of what could not be read, or is no note.
-        complete: every folder and note could be read.
-    """
+    """What is wrong with the notes of a vault."""
 
     findings: list[Finding] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -53,14 +47,7 @@ def look_at_notes(
     *,
     complete: bool,
 ) -> NotesLook:
-    """Read every note once, and check it.
-
-    Args:
-        ports: a vault whose index is in step with it.
-        open_ports: the vault for repairs.
-        holds: whether any file of the vault has the name of a link's target.
-        complete: the journal could be read, so that what it does not name does not exist.
-    """
+    """Check every note; if `complete`, what the journal does not name does not exist."""
     problems: list[Problem] = []
     looked = NotesLook(complete=complete)
     states = sorted(ports.vault.scan(problems), key=lambda state: state.path)
@@ -103,7 +90,6 @@ def _of_one(checks: NoteChecks, content: FileContent) -> Iterator[PlacedFinding]
 def _advised(
     ports: VaultPorts, placed: list[PlacedFinding], holds: Callable[[str], bool], looked: NotesLook
 ) -> Iterator[Finding]:
-    """Findings of single notes in the light of all."""
     lost = len({each.gone.target for each in placed if each.gone})
     unwritten: dict[str, list[str]] = {}
     suggested = 0
@@ -180,11 +166,7 @@ def _names(paths: Collection[str]) -> Iterator[Finding]:
 
 
 def card_findings(ports: VaultPorts, holds: Callable[[str], bool]) -> Iterator[Finding]:
-    """Cards whose file is gone, and links on cards that lead to no note.
-
-    Args:
-        holds: whether any file of the vault has the name of a link's target.
-    """
+    """Cards whose file is gone, and links on cards that lead to no note."""
     moves = ports.index.files.moves()
     for path in ports.vault.canvases():
         raw = ports.vault.read(path).raw

@@ -89,13 +89,7 @@ def similar_notes(ports: VaultPorts, found: PlacedFinding) -> list[Replacement]:
 
 
 class NoteChecks:
-    """What is wrong with single notes of a vault.
-
-    Args:
-        ports: the vault as it is looked at.
-        open_ports: the vault for repairs; `ports` themselves if None.
-        holds: whether a link's target is another file of the vault.
-    """
+    """What is wrong with single notes of a vault."""
 
     def __init__(
         self,
@@ -108,12 +102,7 @@ class NoteChecks:
         self._holds = holds or self._exists
 
     def findings(self, path: str, text: str, raw: bytes | None = None) -> Iterator[PlacedFinding]:
-        """What is wrong with a note, in the order of `amem doctor`'s checks.
-
-        Args:
-            text: the whole note as it is now, saved or not.
-            raw: its bytes, if they may hold what is not UTF-8.
-        """
+        """What is wrong with a note, in the order of `amem doctor`'s checks."""
         raw = text.encode("utf-8", "replace") if raw is None else raw
         note = parse_note(path, raw, self._ports.names)
         yield from _conflicts(path, text)
@@ -301,7 +290,6 @@ def _header(note: Note, text: str) -> Iterator[PlacedFinding]:
 
 
 def property_line(raw: bytes, name: str) -> int:
-    """The 1-based line of a property; 0 if it is unknown."""
     try:
         header = header_of(raw)
     except HeaderRefused:

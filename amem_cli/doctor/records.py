@@ -24,12 +24,7 @@ _NAMED_DIFFERENCES = 3
 
 
 def index_findings(look: IndexLook, unread: Collection[str], mend: Fix) -> Iterator[Finding]:
-    """Whether the index exists, is usable, and agrees with the notes.
-
-    Args:
-        unread: see `without_unread`.
-        mend: brings it up to date, or makes it from scratch.
-    """
+    """Whether the index exists, is usable, and agrees with the notes."""
     if look.fault:
         hint = "Nothing is lost: `amem index` makes it from the notes."
         yield Finding(_INDEX, look.fault, hint, fix=mend)

@@ -22,12 +22,7 @@ _LINE = re.compile(r"\bline ([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class UsableSettings:
-    """The valid settings.
-
-    Attributes:
-        origin: the layer of each by dotted key.
-        trusted: every setting is valid, so notes are read as their owner configured.
-    """
+    """The valid settings."""
 
     settings: Settings
     origin: Mapping[str, str]
@@ -38,11 +33,7 @@ class UsableSettings:
 def read_settings(
     vault_file: Path | None, user_file: Path, environment: Mapping[str, str]
 ) -> UsableSettings:
-    """Every layer's valid settings; each invalid one is a finding.
-
-    Args:
-        vault_file: None if the vault's own must not be read.
-    """
+    """Every layer's valid settings; each invalid one is a finding."""
     files = {"user": (user_file, str(user_file)), "vault": (vault_file, f".amem/{CONFIG_NAME}")}
     findings: list[Finding] = []
 

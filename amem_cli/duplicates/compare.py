@@ -47,7 +47,6 @@ _MONTH_OR_DAY = re.compile(
 
 
 def note_names(note: Note | NoteSummary) -> tuple[str, ...]:
-    """All names of a note: title, file name, aliases."""
     return (note.title, file_title(note.path), *note.aliases)
 
 
@@ -57,9 +56,6 @@ def text_key(text: str, names: Iterable[str] = ()) -> str:
     Ignores line endings, blanks at the ends of lines, the number of blank lines, the form of
     accents (NFC), and a heading of level 1 at the top that repeats one of the note's names. Case,
     punctuation, markup and indentation count.
-
-    Args:
-        text: as the index holds it; `body_key` takes the text of a file.
     """
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     lines = without_title(text.removeprefix("\ufeff"), tuple(names)).split("\n")
@@ -171,9 +167,6 @@ def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
 
     The result is 0 if each note has numbers of its own, the titles are those of a series, there are
     few words and different names, or one note is three times as long as the other.
-
-    Args:
-        cosine: of the notes' vectors; None if one has none: then their common runs of words count.
     """
     shortest = min(one.count, other.count)
     too_short = shortest < LEAST_WORDS and not same_name(one.title, other.title)
@@ -223,7 +216,6 @@ _MOST_ALIKE = 50
 
 
 def key_of_note(ports: VaultPorts, note: NoteSummary) -> str:
-    """The `text_key` of a note in the index."""
     return text_key(words_of_note(ports, note))
 
 

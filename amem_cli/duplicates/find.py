@@ -69,12 +69,7 @@ def find_duplicates(
     exact_only: bool = False,
     among: Collection[str] = (),
 ) -> Duplicates:
-    """Find notes that hold the same text.
-
-    Args:
-        threshold: the least `likeness` of near duplicates.
-        among: only groups with one of the notes at these paths.
-    """
+    """Find notes that hold the same text."""
     finder = _Finder(ports)
     same = finder.same_texts()
     near: dict[tuple[str, str], float] = {}

@@ -68,9 +68,6 @@ def merge(
 
     The text of `kept` stays byte for byte; what it lacks goes below it. All links to `other` are
     redirected to `kept`. Everything is written, or nothing.
-
-    Args:
-        dry_run: write nothing.
     """
     if kept.path == other.path:
         raise UsageError("a note cannot be merged with itself")

@@ -140,10 +140,6 @@ def free_path(
 
     A name of any note in the vault is not used again, whatever its folder: links to that note would
     change their meaning.
-
-    Args:
-        taken: paths that are not free either, as `folded` gives them.
-        first: the number from which to look.
     """
     folder, slash, name = wanted.rpartition("/")
     for number in range(first, 1_000_000):

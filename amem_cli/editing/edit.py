@@ -76,11 +76,7 @@ def _draft(ports: VaultPorts, path: str) -> Iterator[NoteDraft]:
 def update(
     ports: VaultPorts, note: NoteSummary, edits: FieldEdits, *, text: str = ""
 ) -> tuple[str, ...]:
-    """Change fields of a note as its owner; the names of those that changed, `content` among them.
-
-    Args:
-        text: hash of the text that the edits were made for; empty for any.
-    """
+    """Change fields of a note with this `text` (a hash) as its owner; names of those changed."""
     with _draft(ports, note.path) as draft:
         _require_text(draft, text)
         draft.change(_new_values(draft.note, edits), new_event(ports, "edit", by="person"))
@@ -100,11 +96,7 @@ def _require_text(draft: NoteDraft, text: str) -> None:
 
 
 def edit_text(ports: VaultPorts, note: NoteSummary, edit: TextEdit, *, text: str = "") -> bool:
-    """Replace one place in a note's text as its owner; False if that changes nothing.
-
-    Args:
-        text: as for `update`.
-    """
+    """Replace one place in a note's text as its owner; False if that changes nothing."""
     with _draft(ports, note.path) as draft:
         _require_text(draft, text)
         new = _edited(_text_of(draft.raw, note.path), edit)
@@ -225,9 +217,6 @@ def link(
 
     A link that the machine made or suggests becomes the owner's, with its relation and reason
     unless new ones are given. After an error nothing was written.
-
-    Args:
-        relation: None is the machine's, or `related`.
     """
     if source.path == target.path:
         raise UsageError("a note cannot be linked to itself")
@@ -371,7 +360,6 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
 
 
 def _canvases_with(ports: VaultPorts, note: str) -> Iterator[str]:
-    """The canvases that show a note on a card, or link to it."""
     for path in ports.vault.canvases():
         try:
             raw = ports.vault.read(path).raw

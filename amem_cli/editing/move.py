@@ -161,12 +161,7 @@ def move_to(
     editor: OpenInEditor = _NOT_OPEN,
     former: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Moved:
-    """Move a note to a free path under the write lock, recorded by `root` with its change of path.
-
-    Args:
-        title: the new `title` property; empty leaves it.
-        former: what notes become byte for byte, by their paths now, if they change at all.
-    """
+    """Move a note to a free path under the write lock; `former` are bytes that notes get back."""
     way = LinksAfterMove(ports, note, path, title)
     changes = (Change("path", note.path, path), Change("title", note.title, title))
     made = ports.vault.missing_folder(path)
@@ -444,7 +439,6 @@ class LinksAfterMove:
         return destination(wanted, here, link.target)
 
     def _is_relative(self, link: WikiLink, source: str, path: str) -> bool:
-        """Whether a link says where a file is, seen from the note at `source`."""
         beside = posixpath.join(posixpath.dirname(source), link.target)
         return link.style == "markdown" and _as_named(posixpath.normpath(beside)) == _as_named(path)
 

@@ -167,7 +167,6 @@ class _Retagging:
         return edit_header(draft.raw, changes, names) if changes else draft.raw
 
     def _renamed(self, tag: str) -> str:
-        """A tag as it is from now on; one that is none of the sources' stays."""
         key, into = tag_key(tag), tag_key(self._target)
         if key in self._keys:
             return self._target

@@ -127,14 +127,6 @@ class MarkdownExport:
     """Writes notes, and the files to which they link, to their paths in the vault.
 
     Links of the `links` property go under a heading at the end, with their meaning.
-
-    Args:
-        folder: as `new_folder` gives it.
-
-    Attributes:
-        written: paths of the notes.
-        files: other files, such as pictures, that were copied.
-        broken: how many links lead to nothing; they are unchanged.
     """
 
     def __init__(self, ports: VaultPorts, selection: Selection, folder: VaultFolder) -> None:

@@ -111,11 +111,7 @@ _MAX_NUMBER = 1000
 
 
 class AttachmentCopier:
-    """Copies other files of a source into a vault, each with the first link to it.
-
-    Attributes:
-        copied: (path in the source, path in the vault) of new files.
-    """
+    """Copies other files of a source into a vault, each with the first link to it."""
 
     def __init__(
         self, source: SourceFolder | None, vault: VaultFolder, free: FreePaths, *, dry_run: bool
@@ -182,12 +178,7 @@ def _name(path: str) -> str:
 
 
 class SourceNames:
-    """The notes and other files of a source by the names that its links use.
-
-    Args:
-        notes: (path in the source, aliases, title, other names) of each note.
-        relative_first: a markdown link prefers a file beside its note to one at the top.
-    """
+    """The notes and other files of a source by the names that its links use."""
 
     def __init__(
         self,
@@ -250,9 +241,6 @@ def note_target(
 
     A link that names a file must name it as it is on the disk, with accents in the same form. Only
     a wikilink may name an alias instead.
-
-    Args:
-        was: the path of `wanted` in the source.
     """
     names_file = link.style == "markdown" or name_key(link.target) == name_key(was)
     said = _stem(normpath(link.target).lstrip("./"))

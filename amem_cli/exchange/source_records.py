@@ -38,7 +38,6 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 
 
 def read_line(line: str, place: str = "", number: int = 0) -> SourceNote:
-    """One JSON line as a note; see `read_record`."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -134,12 +133,7 @@ _LONGEST_VALUE = 2000
 
 
 class Shape(NamedTuple):
-    """What the fields of a program's records are called; empty for what it has not.
-
-    Attributes:
-        texts: the first of these that a record has is its text.
-        kept: fields that become properties, beside those in `metadata`.
-    """
+    """What the fields of a program's records are called; empty for what it has not."""
 
     texts: tuple[str, ...]
     created: str
@@ -253,7 +247,6 @@ def _reported(
 
 
 def json_lines(path: Path, text: str) -> ImportSource:
-    """The notes of JSON lines, from a file or from standard input."""
     lines = [line.strip() for line in text.split("\n")]
     return ImportSource("jsonl", partial(_reported, read_line, lines, str(path)))
 
@@ -305,7 +298,6 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(path: Path, text: str) -> object:
-    """A JSON document; `SettingsError` if it is none."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -12,9 +12,9 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from amem_cli.git.state import unfinished_work
 from amem_cli.system.command_lines import find_program
@@ -187,7 +187,10 @@ def commit_files(
             return CommitReport()
         git_dir, top, prefix = place
         _refuse_inside_git(git_dir, environment)
-        _refuse_unready(git, git_dir)
+        if unfinished := unfinished_work(git_dir):
+            raise GitError(f"{unfinished} is in progress")
+        if not git("symbolic-ref", "-q", "HEAD", success=(0, 1)).startswith("refs/heads/"):
+            raise GitError("no branch is checked out (detached HEAD)")
         git = _without_filters(replace(git, folder=top))
         choice = _Choice(git, top, prefix, paths)
         left_out = {path[len(prefix) :]: why for path, why in choice.left_out.items()}
@@ -226,16 +229,7 @@ def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
         raise GitError("amem was started by a git command in this repository, as by a hook")
 
 
-def _refuse_unready(git: Git, git_dir: Path) -> None:
-    """Refuse to commit while an operation is in progress or no branch is checked out."""
-    if unfinished := unfinished_work(git_dir):
-        raise GitError(f"{unfinished} is in progress")
-    if not git("symbolic-ref", "-q", "HEAD", success=(0, 1)).startswith("refs/heads/"):
-        raise GitError("no branch is checked out (detached HEAD)")
-
-
 def _without_filters(git: Git) -> Git:
-    """The git, with every configured filter driver switched off."""
     driver = r"^filter\..*\.(clean|process|smudge)$"
     keys = _split(git("config", "-z", "--name-only", "--get-regexp", driver, success=(0, 1)))
     drivers = dict.fromkeys(key.rpartition(".")[0] for key in keys)
@@ -248,11 +242,7 @@ def _without_filters(git: Git) -> Git:
 
 
 class _Choice:
-    """Sorts files, by path from the top, into those to commit and those left out, and why.
-
-    Attributes:
-        known, new: what is to be committed, of what git knows and what it does not know yet.
-    """
+    """Sorts files, by path from the top, into those to commit and those left out, and why."""
 
     def __init__(self, git: Git, top: Path, prefix: str, paths: Iterable[str]) -> None:
         self._top = top
@@ -271,8 +261,10 @@ class _Choice:
                 self._staged.add(path)
         named: dict[str, None] = {}
         for path in (prefix + path for path in paths):
-            is_folder = path.endswith("/")
-            named |= dict.fromkeys(filter(_visible_in(path), changed) if is_folder else [path])
+            below = (
+                [each for each in changed if each.startswith(path)] if path[-1:] == "/" else [path]
+            )
+            named |= dict.fromkeys(each for each in below if each[len(path) :][:1] != ".")
         self.left_out = {path: why for path in named if (why := self._reason(path, changed))}
         chosen = [path for path in named if path in changed and path not in self.left_out]
         present = [path for path in chosen if "D" not in changed[path]]
@@ -288,17 +280,13 @@ class _Choice:
         if self._flags.get(path, "H") != "H":
             return "it is marked assume-unchanged or skip-worktree"
         # A submodule, or a file that the folder took the place of.
-        if any(parent in self._flags for parent in _parents(path)):
+        if any(str(parent) in self._flags for parent in PurePosixPath(path).parents):
             return _ELSEWHERE
         place = self._top / path
         if not os.path.lexists(place):
             return ""
         is_file = stat.S_ISREG(place.lstat().st_mode)
         return "" if is_file and (path in self._flags or path in changed) else _ELSEWHERE
-
-
-def _visible_in(folder: str) -> Callable[[str], bool]:
-    return lambda path: path.startswith(folder) and not path[len(folder) :].startswith(".")
 
 
 def _filtered(git: Git, paths: Sequence[str]) -> dict[str, str]:
@@ -367,9 +355,3 @@ def _joined(names: Iterable[str]) -> bytes:
 def _split(out: str) -> list[str]:
     """The parts of what git prints with `-z`."""
     return out.split("\0")[:-1]
-
-
-def _parents(name: str) -> Iterator[str]:
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name

@@ -64,7 +64,10 @@ def _names(graph: Graph, paths: Sequence[str], tagged: Mapping[str, int]) -> Ite
         share = count / len(paths)
         if share >= _SHARE_OF_A_TAG and share >= _LIFT_OF_A_TAG * elsewhere:
             yield f"#{tag}"
-    yield from filter(_is_subject, (graph.nodes[path].title for path in paths))
+    for title in (graph.nodes[path].title for path in paths):
+        # It is neither a date nor a name that many vaults have.
+        if not title[:1].isdigit() and not _NAMELESS.issuperset(words(title)):
+            yield title
     yield from paths
 
 
@@ -75,11 +78,6 @@ def _tag_counts(graph: Graph, paths: Iterable[str]) -> Counter[str]:
         parts = [tag.split("/") for tag in graph.nodes[path].tags]
         counts.update({"/".join(tag[: at + 1]) for tag in parts for at in range(len(tag))})
     return counts
-
-
-def _is_subject(title: str) -> bool:
-    """Whether a title is neither a date nor a name that many vaults have."""
-    return not title[:1].isdigit() and not _NAMELESS.issuperset(words(title))
 
 
 def hubs(graph: Graph) -> list[tuple[str, int]]:

@@ -97,7 +97,6 @@ def vault_graph(index: MemoryIndex) -> Graph:
 
 
 def shown_graph(index: MemoryIndex, *, private: bool = True, suggested: bool = False) -> Graph:
-    """The network of a vault; with or without private notes, and what amem suggests."""
     graph = vault_graph(index)
     if suggested:
         linked = {(edge.source, edge.target) for edge in graph.edges}

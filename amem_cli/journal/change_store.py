@@ -320,11 +320,7 @@ class ChangeStore:
             raise
 
     def _take_back(self, done: Sequence[NoteWrite]) -> list[NoteWrite]:
-        """Restore notes, except those that somebody edited meanwhile.
-
-        Returns:
-            What could not be restored: another program holds the note, or it cannot be written.
-        """
+        """Restore notes, except those that somebody edited meanwhile."""
         left = []
         for write in reversed(done):
             with contextlib.suppress(AmemError):

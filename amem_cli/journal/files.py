@@ -72,10 +72,6 @@ class JournalFolder:
     """Reads the journals of all machines, appends to this machine's.
 
     After its own additions it reads only those, not the whole file.
-
-    Args:
-        folder: the vault's `.amem/journal`.
-        machine: a short name of this machine, for the file name.
     """
 
     def __init__(self, folder: Path, machine: str) -> None:

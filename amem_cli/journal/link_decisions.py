@@ -201,11 +201,7 @@ def proposal_record(proposal: Proposal) -> dict[str, Any]:
 
 
 def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
-    """Read a proposal, which may come from somebody else's vault.
-
-    Raises:
-        ValueError: it is invalid.
-    """
+    """Read a proposal, which may come from somebody else's vault."""
     try:
         values: dict[str, Any] = {item.name: "" for item in fields(Proposal)}
         values |= known_fields(Proposal, record)

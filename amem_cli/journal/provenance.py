@@ -246,11 +246,6 @@ def weights_before(
 ) -> tuple[list[tuple[LinkRecord, LinkRecord]], Event | None, bool]:
     """What the journal said of links before an event that changed only strength or relation.
 
-    Args:
-        history: all events of the note, oldest first, with those that are being recorded.
-        chosen: ids of the events that are undone together.
-        links: texts of the links in the note.
-
     Returns:
         Current and former record of each link that can be restored; a later event by the machine
         that changed one of the links again; whether a person changed or removed one since.

@@ -90,9 +90,6 @@ def parse_moment(text: str) -> datetime:
 
     Returns:
         The moment; with a time zone only if the text names one, at midnight for a date alone.
-
-    Raises:
-        ValueError: the text is none of these, or names a moment that does not exist.
     """
     trimmed = " ".join(text.split())
     if since := _SINCE_1970.fullmatch(trimmed):
@@ -283,9 +280,6 @@ def day_range(text: str, today: date) -> tuple[date, date]:
             or `last` with `week`, `month` or `year`; a day, month or weekday by its name, which is
             the latest until today. Weeks begin on Monday. All names in any language that has a
             file: `gestern`, `letzte Woche`, `4. März`, 上周.
-
-    Raises:
-        ValueError: it is none of these, or not a day of the calendar.
     """
     words = " ".join(text.casefold().split())
     if match := _AGO.fullmatch(words):
@@ -336,11 +330,7 @@ def _year(year: int) -> tuple[date, date]:
 
 
 def date_words(created: str) -> str:
-    """A day for a full-text table: in digits, and with its month's names; empty for no date.
-
-    Args:
-        created: ISO 8601 text.
-    """
+    """A day for a full-text table: in digits, and with its month's names; empty for no date."""
     try:
         day = parse_moment(created)
     except ValueError:
@@ -349,11 +339,7 @@ def date_words(created: str) -> str:
 
 
 def seconds_between(created: str, other: str) -> float:
-    """Seconds from one moment to another; infinite if one is not a moment, or only one has a zone.
-
-    Args:
-        created, other: ISO 8601 texts.
-    """
+    """Seconds from one moment to another; infinite if one is none, or only one has a zone."""
     try:
         return abs((parse_moment(created) - parse_moment(other)).total_seconds())
     except (ValueError, TypeError):

@@ -40,11 +40,7 @@ class NearDay(NamedTuple):
 
 
 def near_days(folded: str, *, every: bool = False) -> Iterator[NearDay]:
-    """What a folded text calls days, in its order and in any language; none overlaps another.
-
-    Args:
-        every: also `today`, and this week, month and year.
-    """
+    """What a folded text calls days, in its order and in any language; none overlaps another."""
     for match in _expression(every).finditer(folded):
         kind, _, _ = (match.lastgroup or "").rsplit("_", 2)
         told = {

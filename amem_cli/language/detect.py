@@ -157,9 +157,6 @@ def detect_language(text: str) -> str:
 def languages_that_count(notes: Mapping[tuple[str, bool], int]) -> tuple[str, ...]:
     """The languages of Latin letters in which a vault has a fair share of its notes; those of more
     notes first, English always among them.
-
-    Args:
-        notes: numbers of notes by the code of their `Language`, and whether it is clear.
     """
     clear, hinted = Counter[str](), Counter[str]()
     for (code, is_clear), count in notes.items():

@@ -83,7 +83,6 @@ def languages() -> tuple[Language, ...]:
 
 
 def language(code: str) -> Language | None:
-    """The language of a two-letter code, if it has a file."""
     return next((each for each in languages() if each.code == code), None)
 
 
@@ -95,13 +94,11 @@ def phrases(field: str) -> tuple[str, ...]:
 
 @cache
 def word_list(field: str) -> frozenset[str]:
-    """The words of a field of the table `words` in all languages."""
     return frozenset().union(*(each.words.get(field, frozenset()) for each in languages()))
 
 
 @cache
 def number_words() -> Mapping[str, str]:
-    """Digits by the words for them, in all languages."""
     return {word: str(value) for each in languages() for word, value in each.numbers.items()}
 
 
@@ -204,5 +201,4 @@ def as_typed(folded: str) -> tuple[str, ...]:
 
 
 def is_expression(phrase: str) -> bool:
-    """Whether a phrase is a regular expression, written between slashes."""
     return len(phrase) > 2 and phrase.startswith("/") and phrase.endswith("/")

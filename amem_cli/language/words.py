@@ -207,17 +207,12 @@ def mistakes_allowed(word: str) -> int:
 
 
 def may_be_cut(word: str) -> bool:
-    """Whether a word may be the beginning of another one: it is not short, or has a digit."""
     has_digit = any(map(str.isdigit, word))
     return mistakes_allowed(word) > 0 or (has_digit and len(word) >= _SHORTEST_NUMBERED)
 
 
 def nearest_spelling(word: str, known: Iterable[tuple[str, int]]) -> str | None:
-    """The known word with the fewest mistakes between, the most frequent of several.
-
-    Args:
-        known: stems with the number of notes each occurs in.
-    """
+    """The known word with the fewest mistakes between, the most frequent of several."""
     allowed = mistakes_allowed(word)
     forms = index_stems(without_accents(word))
     best: tuple[int, int, str] | None = None
@@ -299,11 +294,7 @@ def fold_scripts(folded: str) -> str:
 
 
 def stems(word: str, languages: Iterable[str] = ()) -> Iterator[str]:
-    """The stems of a folded word, each behind the code of its language.
-
-    Args:
-        languages: those to take of a word in Latin letters; English has none here.
-    """
+    """The stems of a folded word, each behind the code of its language."""
     if len(word) < _SHORTEST_STEMMED:
         return
     if _OTHER_SCRIPTS.search(word):
@@ -323,7 +314,6 @@ def stems(word: str, languages: Iterable[str] = ()) -> Iterator[str]:
 
 @lru_cache(maxsize=50_000)
 def stem_of(word: str, language: str) -> str:
-    """The stem of a folded word in a language."""
     if language == "he":
         has_prefix = len(word) >= _SHORTEST_PREFIXED and word[0] in _HEBREW_PREFIXES
         return word[1:] if has_prefix else word

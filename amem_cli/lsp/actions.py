@@ -36,7 +36,6 @@ _SAVE_FIRST = "Save the note first: amem writes its file, which the editor would
 
 
 def findings(editor: Editor, document: Document) -> list[PlacedFinding]:
-    """What is wrong with a document, as it is in the editor."""
     checks = NoteChecks(editor.vault.ports)
     found = checks.findings(document.path, document.text)
     return [*found, *checks.outdated(document.path, document.text)]

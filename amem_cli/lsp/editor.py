@@ -48,11 +48,7 @@ _CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32
 
 
 class Positions:
-    """Translates between offsets in a text, in characters, and an editor's positions.
-
-    Args:
-        encoding: `utf-8`, `utf-16` or `utf-32`, as agreed with the editor.
-    """
+    """Translates between offsets in a text, in characters, and an editor's positions."""
 
     def __init__(self, text: str, encoding: str = "utf-16") -> None:
         self._text = text
@@ -89,12 +85,7 @@ class Positions:
 
 @dataclass(frozen=True)
 class Document:
-    """A note as the editor shows it, or as its file says if it is not open.
-
-    Attributes:
-        path: from the vault's root.
-        version: the editor's number of this text; None if it is not open.
-    """
+    """A note as the editor shows it, or as its file says if it is not open."""
 
     uri: str
     path: str
@@ -117,12 +108,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Editor:
-    """One request of an editor: what it has open at this moment, and the vault behind it.
-
-    Attributes:
-        upkeep: what the server remembers of the vault.
-        opened: texts and their versions by URI.
-    """
+    """One request of an editor: what it has open at this moment, and the vault behind it."""
 
     vault: Workspace
     upkeep: Upkeep
@@ -201,7 +187,6 @@ def note_uri(root: Path, path: str) -> str:
 
 
 def first_lines(body: str) -> str:
-    """The beginning of a text, in whole lines."""
     text = body.strip()
     if len(text) <= _FIRST_LINES:
         return text

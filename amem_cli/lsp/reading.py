@@ -127,7 +127,6 @@ def references(editor: Editor, params: lsp.ReferenceParams) -> list[lsp.Location
 
 
 def document_links(editor: Editor, params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
-    """The links of a note that lead to notes."""
     document = editor.document(params.text_document.uri)
     if document is None:
         return []

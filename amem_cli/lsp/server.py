@@ -277,7 +277,6 @@ class EditorServer:
 
 
 def run(vault: Workspace, wire: Wire) -> None:
-    """Serve a vault over the wire until the editor ends it."""
     server = EditorServer(vault)
     try:
         server.serve(wire)

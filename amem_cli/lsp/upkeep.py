@@ -42,10 +42,6 @@ class Upkeep:
 
     One thread reads the folder when it is asked to, another loads the encoder; until that is there,
     words and names alone decide.
-
-    Args:
-        log: receives what went wrong, a line each.
-        changed: called, in the thread, when other programs or the editor changed notes.
     """
 
     def __init__(
@@ -171,11 +167,7 @@ class Upkeep:
         return encoder if fits else None
 
     def links(self, text: str, typed: TypedLink, path: str = "") -> list[NoteName]:
-        """Notes that a link may be meant for, the likeliest first: by name, then by meaning.
-
-        Args:
-            text: of the note at `path`, as it is in the editor.
-        """
+        """Notes that a link may be meant for, the likeliest first: by name, then by meaning."""
         names = self._all_names()
         paragraph = paragraph_at(text, typed.start, typed.end, body_place(text))
         near = self._nearness(paragraph) if len(paragraph) >= _SHORTEST_PARAGRAPH else {}

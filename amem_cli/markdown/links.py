@@ -185,7 +185,6 @@ def rewrite_hashtags(text: str, rewrite: Callable[[str], str]) -> str:
 
 
 def _hashtags(text: str) -> Iterator[tuple[int, str]]:
-    """Each hashtag as written, with where its name begins."""
     if "#" not in text:
         return
     links = scan_links(text)
@@ -206,11 +205,7 @@ def parse_link(text: str) -> WikiLink | None:
 
 
 def target_span(text: str, link: WikiLink) -> tuple[int, int]:
-    """Where in the text a link names its file, as a slice; without `#` and what follows it.
-
-    Args:
-        link: one that was found in this very text.
-    """
+    """Where in the text a link names its file, as a slice; without `#` and what follows it."""
     if link.style == "wikilink":
         start = link.start + link.embed + 2
         start += len(text[start : link.end]) - len(text[start : link.end].lstrip())
@@ -344,11 +339,7 @@ def _is_citation(visible: str, end: int) -> bool:
 
 
 def _markdown_spans(visible: str, defined: Mapping[str, str]) -> Iterator[_MarkdownSpan]:
-    """Spans ordered by their ends; one may lie in the shown text of another.
-
-    Args:
-        defined: destinations by the keys of their labels.
-    """
+    """Spans ordered by their ends; one may lie in the shown text of another."""
     openings: list[int] = []
     after = 0
     for token in _SINGLE_BRACKETS.finditer(visible):
@@ -464,7 +455,6 @@ def markdown_link(shown: str, path: str, fragment: str = "", *, picture: bool = 
 
 
 def encoded_path(path: str) -> str:
-    """A path as the destination of a markdown link."""
     return quote(path, safe=_SAFE_IN_DESTINATION)
 
 
@@ -511,11 +501,7 @@ def redirected(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
 
 
 def destination(path: str, source: str, written: str) -> str:
-    """A markdown link's path from the note at `source` to `path`, both from the vault's root.
-
-    Args:
-        written: how the link said it before; one from the root stays one.
-    """
+    """A markdown link's path from the note at `source` to `path`, both from the vault's root."""
     if written.startswith("/"):
         return f"/{path}"
     return posixpath.relpath(path, posixpath.dirname(source) or ".")

@@ -47,9 +47,6 @@ def headings(text: str, start: int = 0) -> list[Heading]:
     """The headings of a text, in order; what looks like one in code or a comment is none.
 
     They begin with `#`, or stand above a line of `=` (level 1) or `-` (level 2).
-
-    Args:
-        start: where the body begins, behind the front matter.
     """
     body = text[start:]
     found = list(_headings(body))
@@ -176,11 +173,7 @@ class TypedTag:
 
 
 def typed_link(text: str, place: int, body: int = 0) -> TypedLink | None:
-    """The wikilink whose target the cursor at `place` is in, or None.
-
-    Args:
-        body: where the text begins behind the front matter; links in properties count too.
-    """
+    """The wikilink whose target the cursor at `place` is in, or None."""
     line_start = text.rfind("\n", 0, place) + 1
     opening = text.rfind("[[", line_start, place)
     if opening < 0 or _is_in_code(text, opening, body):

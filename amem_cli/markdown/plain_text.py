@@ -83,11 +83,7 @@ _TAG_WITHIN_WORDS = re.compile(
 
 
 def markup_cuts(visible: str) -> Iterator[Cut]:
-    """Cuts for the marks of lines and of words; linear in the length of the text.
-
-    Args:
-        visible: a text in which code and comments are blanked with NUL.
-    """
+    """Cuts for the marks of lines and of words; linear in the length of the text."""
     for pattern in (_EMPTY_LINE_MARKS, _REFERENCE, _LINE_START, _CLOSING_HASHES, _CUT_BLOCK_ID):
         for match in pattern.finditer(visible):
             if match.end() > match.start():

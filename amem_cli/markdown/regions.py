@@ -68,9 +68,6 @@ def find_regions(text: str) -> tuple[Region, ...]:
 
     If two overlap, the one that starts first holds. An unclosed fence, and an unclosed comment or
     `<pre>` at the start of a line, reach to the end. Linear in the length of the text.
-
-    Returns:
-        Regions in the order of the text, without overlap.
     """
     if not _ANY_MARK.search(text):
         return ()
@@ -86,11 +83,7 @@ def visible_text(text: str, *kinds: str) -> str:
 
 
 def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Replace the spans by NUL characters, keeping line breaks and every offset.
-
-    Args:
-        spans: (start, end); one that lies in another is blanked with it.
-    """
+    """Replace the spans by NUL characters, keeping line breaks and every offset."""
 
     def nuls(start: int, end: int) -> str:
         return _NO_BREAK.sub(lambda found: "\0" * len(found[0]), text[start:end])
@@ -222,7 +215,6 @@ class _Scanner:
         )
 
     def _column(self, start: int, end: int) -> int:
-        """The column of `end` in the line from `start`."""
         return len(self.text[start:end].expandtabs(CODE_INDENT))
 
     def _inside(self, start: int, mark_end: int) -> int:
@@ -343,7 +335,6 @@ class _Scanner:
         return self._block_start
 
     def _backtick_runs(self, start: int, end: int) -> dict[int, list[int]]:
-        """Start offsets of runs of backticks, by the length of the run."""
         runs: dict[int, list[int]] = defaultdict(list)
         for run in _BACKTICKS.finditer(self.text, start, end):
             runs[len(run.group())].append(run.start())

@@ -26,12 +26,7 @@ _LAST_ANSWERS_SECONDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where clients come in.
-
-    Attributes:
-        token: what they have to show.
-        is_new: the token was made now, so that nobody knows it yet.
-    """
+    """Where clients come in."""
 
     listener: socket.socket
     token: str = field(repr=False)
@@ -48,11 +43,7 @@ class Door:
 
 
 def open_door(port: int, environment: Mapping[str, str]) -> Door:
-    """Listen on this machine alone.
-
-    Args:
-        port: 0 for any that is free.
-    """
+    """Listen on this machine alone."""
     given = environment.get(TOKEN, "").strip()
     if given and (len(given) < _SHORTEST_TOKEN or not given.isascii()):
         raise SettingsError(

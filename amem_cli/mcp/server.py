@@ -308,7 +308,6 @@ def _end_on_signals(end: Callable[[], None]) -> None:
 
 
 def run(workspace: Workspace, policy: Policy, way: Wire | Door) -> None:
-    """Serve a vault over the wire, or at the door, until that ends."""
     server = AgentServer(workspace, policy)
     try:
         asyncio.run(server.serve(way) if isinstance(way, Wire) else server.serve_http(way))

@@ -49,11 +49,7 @@ class Refused(ValueError):
 
 
 def message_of(line: bytes | None) -> JSONRPCMessage:
-    """The message of a line (None: of one that was too long).
-
-    Raises:
-        Refused: it is not a message.
-    """
+    """The message of a line (None: of one that was too long)."""
     from mcp_types.jsonrpc import (
         INVALID_REQUEST,
         PARSE_ERROR,

@@ -45,16 +45,11 @@ _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 def compact(document: Any) -> str:
-    """A document as JSON without blanks."""
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def hint_for_agents(hint: str, tools: Collection[str]) -> str:
-    """A hint with tools and their arguments in place of commands and options.
-
-    Args:
-        tools: names of those that there are; other commands are the user's.
-    """
+    """A hint with tools and their arguments in place of commands and options."""
     if _USERS.search(hint):
         return f"Only the user can do this: {hint}"
 

@@ -329,7 +329,11 @@ def _add(workspace: Workspace, given: Arguments) -> Added:
         raise UsageError(
             f"created {given['created']!r} is no date", hint="Write it as 2026-03-02T15:00."
         ) from None
-    _refuse_id(workspace, given["content"])
+    # Whether an id is taken would reveal a private note.
+    if parse_note("", text_bytes(given["content"]), workspace.ports.names).id is not None:
+        raise UsageError(
+            "the text brings an `id` in its front matter", hint="Leave it out: amem gives ids."
+        )
     new = NewNote(
         content=given["content"],
         title=given["title"] or "",
@@ -340,14 +344,6 @@ def _add(workspace: Workspace, given: Arguments) -> Added:
         folder=workspace.settings.notes_dir,
     )
     return workspace.add(new, unless_known=given["unless_known"], wait=given["wait"])
-
-
-def _refuse_id(workspace: Workspace, content: str) -> None:
-    """Refuse a text that names its id: whether it is taken would reveal a private note."""
-    if parse_note("", text_bytes(content), workspace.ports.names).id is not None:
-        raise UsageError(
-            "the text brings an `id` in its front matter", hint="Leave it out: amem gives ids."
-        )
 
 
 UPDATED = {"changed": NAMES, "revision": NAME, **json.within("outcome", OUTCOME)}

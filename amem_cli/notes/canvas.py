@@ -15,24 +15,17 @@ _IN_NODES = ["{", "[", "{"]
 
 
 def card_files(raw: bytes) -> list[str]:
-    """The files that the cards of a canvas show, as paths from the vault's root."""
     return [_read(text, card["file"]) for text, card in _cards(raw) if "file" in card]
 
 
 def card_texts(raw: bytes) -> list[str]:
-    """The markdown texts that stand on its cards."""
     return [_read(text, card["text"]) for text, card in _cards(raw) if "text" in card]
 
 
 def redirected_cards(
     raw: bytes, new_file: Callable[[str], str | None], in_text: Callable[[str], str]
 ) -> bytes:
-    """A canvas whose cards show other files; all else keeps its bytes.
-
-    Args:
-        new_file: for the path of a card the one to show; None leaves it.
-        in_text: gives a text with its links as they are to be.
-    """
+    """A canvas whose cards show other files; all else keeps its bytes."""
     cuts: list[Cut] = []
     for text, card in _cards(raw):
         for name, change in (("file", new_file), ("text", in_text)):

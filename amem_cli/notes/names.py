@@ -126,9 +126,6 @@ def resolve(target: str, source: str, names: NoteNames) -> str | None:
 def shortest_target(path: str, names: NoteNames) -> str:
     """How to write a link to a note so that it means that note in every other note.
 
-    Args:
-        path: a note that `names` knows.
-
     Returns:
         The file name without `.md` if no other note has it; else the path from the root without
         `.md`, with a leading `/` for a note in the root folder; with `.md` only if the name

@@ -13,11 +13,7 @@ from amem_cli.notes.front_matter_edit import scalar
 
 
 def property_links(raw: bytes, *, without: str = "") -> Iterator[WikiLink]:
-    """The links in a note's properties; none of a header that is refused.
-
-    Args:
-        without: the property to leave out.
-    """
+    """The links in a note's properties; none of a header that is refused."""
     read = _header(raw)
     for name, _, text in _texts(read[0]) if read else ():
         if name != without:
@@ -30,9 +26,6 @@ def redirected_properties(raw: bytes, redirect: Callable[[str], str], *, without
     Args:
         redirect: gives a text with its links as they are to be.
         without: the property to leave out.
-
-    Raises:
-        HeaderRefused: the header cannot be edited without risk.
     """
     read = _header(raw)
     if read is None:
@@ -70,11 +63,7 @@ def redirected_properties(raw: bytes, redirect: Callable[[str], str], *, without
 
 
 def all_links(text: str, body: int = 0) -> list[WikiLink]:
-    """The links of a note's text, those in its front matter too, with offsets in the whole text.
-
-    Args:
-        body: where the text begins behind the front matter.
-    """
+    """The links of a note's text, those in its front matter too, with offsets in the whole text."""
     return [*_links_of_head(text[:body]), *(_moved(each, body) for each in find_links(text[body:]))]
 
 

@@ -39,9 +39,6 @@ def split_passages(
             Japanese or Korean counts as four.
         max_chars: length that no passage exceeds, counted in the same way; a text of at most this
             length is one passage.
-
-    Returns:
-        No passage for a text of blanks.
     """
     maximum = max(_UNSPACED_LENGTH, max_chars)
     target = min(target_chars, maximum)

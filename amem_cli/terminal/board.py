@@ -39,11 +39,7 @@ _ENTER_SCREEN = b"\x1b[?1049h\x1b[?25l"
 
 
 class WatchBoard:
-    """Draws what a watcher did, does and has before it, whatever the terminal's size.
-
-    Attributes:
-        stopping: the user asked the watcher to end.
-    """
+    """Draws what a watcher did, does and has before it, whatever the terminal's size."""
 
     def __init__(self, vault: Path, color: bool | None, model: Callable[[], str]) -> None:
         """Name the vault; `model` names the language model at any time."""

@@ -37,7 +37,6 @@ def show_overview(console: Console, graph: Graph, *, everything: bool = False) -
     left_out = False
 
     def section(name: str, subtitle: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
-        """A heading and its first rows, if there are any."""
         nonlocal left_out
         if not rows:
             return

@@ -36,12 +36,7 @@ def entry_document(entry: HistoryEntry) -> dict[str, Any]:
 def show_history(
     console: Console, entries: Sequence[HistoryEntry], *, one_note: bool, verbose: bool = False
 ) -> None:
-    """Events, newest first, each with who, why, at what cost, before and after.
-
-    Args:
-        one_note: all entries are about one note, which is called "it".
-        verbose: also show runs of the memory process that changed nothing.
-    """
+    """Events, newest first, each with who, why, at what cost, before and after."""
     shown = [
         entry
         for entry in entries
@@ -118,7 +113,6 @@ def _what(event: Event) -> str:
 
 
 def undone_lines(events: Sequence[Event], *, verbose: bool) -> list[str]:
-    """What `undo` prints about the events that it undid: a line each, of many the first."""
     shown = events if verbose else events[:_UNDONE_SHOWN]
     more = len(events) - len(shown)
     rest = [f"… and {plural(more, 'more change')} (--verbose names them)"] if more else []
@@ -212,11 +206,7 @@ def _listing(names: Sequence[str]) -> str:
 
 
 def show_link(console: Console, link: OpenLink, *, beginnings: Mapping[str, str]) -> None:
-    """One link, with what its two notes say.
-
-    Args:
-        beginnings: of the texts of notes without a context, by path.
-    """
+    """One link, with what its two notes say."""
     _show_ends(console, link)
     for note in (link.source, link.target):
         about = flowed(note.context or beginnings.get(note.path, "")).strip()[:_LONGEST_BEGINNING]
@@ -250,7 +240,6 @@ def show_links(console: Console, links: Sequence[OpenLink], *, left_out: int) ->
 
 
 def show_decided(console: Console, kept: Sequence[OpenLink], rejected: Sequence[OpenLink]) -> None:
-    """What was just decided, and how much."""
     for mark, decided in (("→", kept), ("↛", rejected)):
         for link in decided:
             ends = (on_one_line(note.title) for note in (link.source, link.target))
@@ -287,7 +276,6 @@ def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
 
 
 def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[str, Any]:
-    """The proposals left, and the decisions just made."""
     groups = {
         "waiting": left,
         "accepted": decisions.accepted,

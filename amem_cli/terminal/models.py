@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def models_text(document: Mapping[str, Any], choices: Sequence[Choice]) -> str:
-    """What `model list` prints: the vault's models, what is on this machine, what to download."""
     model, judge = document["language_model"], document["judge"]
     bundled = "(bundled)" if model["backend"] == "llama.cpp" else ""
     lines = [f"language model: {model['backend']} {model['model'] or bundled}".rstrip()]

@@ -26,11 +26,7 @@ _NEAREST_SHOWN = 3
 
 
 def show_hits(console: Console, result: SearchResult, *, all_linked: bool = False) -> None:
-    """Hits, best first, then those that are not close and what links brought in, a line each.
-
-    Args:
-        all_linked: show all of those, not only the first few.
-    """
+    """Hits, best first, then those that are not close and what links brought in, a line each."""
     hits = result.hits
     if result.problem:
         console.print((result.problem, "yellow"))
@@ -90,7 +86,6 @@ def show_supersession(
     *,
     indent: str = "",
 ) -> None:
-    """Which notes supersede and contradict a note, a line each."""
     kinds = (("superseded", superseded_by), ("contradicted", contradicted_by))
     for kind, note in ((kind, note) for kind, notes in kinds for note in notes):
         since = f" since {note.made[:10]}" if note.made else ""
@@ -108,11 +103,7 @@ def _marked(hit: Hit) -> list[str | tuple[str, str]]:
 
 
 def outcome_rows(outcome: Outcome, *, details: bool = False) -> Iterator[Row]:
-    """What the memory process wrote, linked and evolved, and why.
-
-    Args:
-        details: also the values of what changed in older notes, and every problem as it is.
-    """
+    """What the memory process wrote, linked and evolved, and why."""
     meta = outcome.metadata
     fields = (
         ("keywords", ", ".join(meta.keywords)),
@@ -194,7 +185,6 @@ def without_rejected_parts(problems: Sequence[str]) -> list[str]:
 
 
 def change_lines(change: Change) -> list[tuple[str, str]]:
-    """A change as the lines of a diff, with their styles."""
     if isinstance(change.after, list) or isinstance(change.before, list):
         before, after = list(change.before or ()), list(change.after or ())
         removed = [(f"- {item}", "red") for item in before if item not in after]
@@ -204,7 +194,6 @@ def change_lines(change: Change) -> list[tuple[str, str]]:
 
 
 def link_words(link: LinkRecord) -> str:
-    """Relation, strength and reason of a link."""
     reason = f": {link.reason}" if link.reason else ""
     return f"  {link.relation} {link.strength:.2g}{reason}"
 

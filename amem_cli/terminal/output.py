@@ -29,12 +29,7 @@ _CODES |= {"red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
 
 
 class Console:
-    """Prints result text, safe for a terminal, and styled if that shows styles.
-
-    Args:
-        color: False shows no styles.
-        root: the vault to whose notes titles lead, if the terminal has links.
-    """
+    """Prints result text, safe for a terminal, and styled if that shows styles."""
 
     def __init__(self, stream: TextIO, color: bool | None = None, root: Path | None = None) -> None:
         self._stream = stream
@@ -214,11 +209,7 @@ class Output:
 
     @contextmanager
     def progress(self, label: str, at_once: bool = True) -> Iterator[Progress]:
-        """Show how far something is; yields what to call with (done, total).
-
-        Args:
-            at_once: a terminal shows the label also before the first call.
-        """
+        """Show how far something is; yields what to call with (done, total)."""
         from amem_cli.terminal.progress import ProgressLine
 
         with ProgressLine(self, label, at_once=at_once) as line:

@@ -30,13 +30,7 @@ _CLEAR = "\r\x1b[2K"
 
 
 class ProgressLine:
-    """How far something is, on stderr: one line that a terminal redraws, else one now and then.
-
-    Args:
-        at_once: a terminal shows the label also before anything is counted.
-        unit: how an amount is written.
-        every: seconds between the lines where there is no terminal.
-    """
+    """How far something is, on stderr: one line that a terminal redraws, else one now and then."""
 
     def __init__(
         self,
@@ -69,12 +63,7 @@ class ProgressLine:
         self._output.line = self._outer
 
     def report(self, done: int, total: int, *, label: str = "", note: str = "") -> None:
-        """Show how much is done, and for how long it will go on.
-
-        Args:
-            label: in place of the usual one.
-            note: what is done just now.
-        """
+        """Show how much is done, and for how long it will go on."""
         self._end_timer()
         label = label or self._label
         now = time.monotonic()

@@ -68,7 +68,6 @@ def _changes(report: SyncReport) -> list[str]:
 
 
 def status_lines(status: WatchStatus, now: datetime) -> list[str]:
-    """What a watcher does, for `amem watch --status`."""
     started = datetime.fromisoformat(status.started)
     doing = f": {on_one_line(status.doing)}" if status.doing else ""
     reason = f": {on_one_line(status.reason)}" if status.reason else ""

@@ -30,11 +30,7 @@ _WRITER = re.compile(r"\.amem-([0-9a-f]{8})-([0-9a-f]{1,12})-[0-9a-f]+\.tmp")
 
 
 def temporary_name(mark: str) -> str:
-    """A name for a file that is being written, which tells by whom.
-
-    Args:
-        mark: hexadecimal digits that tell it from others of this process.
-    """
+    """A name for a file that is being written, which tells by whom."""
     return f"{TEMPORARY_PREFIX}{_machine()}-{os.getpid():x}-{mark}{TEMPORARY_SUFFIX}"
 
 
@@ -132,15 +128,7 @@ def replace_in(
 
 
 def create_in(folder: OpenFolder, name: str, content: bytes, *, modified_ns: int = 0) -> None:
-    """Create a file that does not exist yet; it appears whole.
-
-    Args:
-        modified_ns: the time that the file gets; 0 for now.
-
-    Raises:
-        FileExistsError: the name is taken.
-        SettingsError: the file cannot be written.
-    """
+    """Create a file that does not exist yet; it appears whole."""
     temporary = ""
     try:
         temporary = _write_temporary(folder, content)
@@ -159,15 +147,7 @@ def create_in(folder: OpenFolder, name: str, content: bytes, *, modified_ns: int
 
 
 def require_writable(folder: OpenFolder, name: str, path: str) -> None:
-    """Refuse a note that `replace_in` would refuse for what its file or folder is.
-
-    Args:
-        path: how the note is named in messages.
-
-    Raises:
-        SettingsError: the file is not a regular one, hard-linked or read-only, or its folder is.
-        OSError: there is no such file.
-    """
+    """Refuse a note that `replace_in` would refuse for what its file or folder is."""
     _refuse_odd_file(path, folder.lstat(name))
     if not folder.is_writable():
         raise SettingsError(
@@ -293,11 +273,7 @@ def _set_modified(folder: OpenFolder, temporary: str, modified_ns: int) -> None:
 
 
 def _patience(folder: OpenFolder, own: str) -> float:
-    """How many seconds to wait for somebody who writes; none if nothing reveals writers.
-
-    Args:
-        own: a file that nobody else knows.
-    """
+    """How many seconds to wait for somebody who writes; none if nothing reveals writers."""
     handle = folder.open(own, os.O_RDONLY)
     try:
         return 0.0 if is_being_written(handle) else _LONGEST_SAVE_S

@@ -28,11 +28,7 @@ def template_folder() -> Path:
 
 
 def create_vault(folder: Path) -> list[str]:
-    """Copy the template into a new or empty folder.
-
-    Returns:
-        The paths of the files written, relative to the folder.
-    """
+    """Copy the template into a new or empty folder."""
     if folder.is_file():
         raise SettingsError(f"{folder} is a file", hint="Name a folder for the vault.")
     if (folder / STATE_FOLDER).exists():
@@ -65,9 +61,6 @@ def adopt_vault(folder: Path) -> list[str]:
     """Add the program's own folder to a folder of notes; no note is opened.
 
     Lines that git needs are appended to `.gitignore` and `.gitattributes` if they are missing.
-
-    Returns:
-        The paths of the files written or extended, relative to the folder.
     """
     if not folder.is_dir():
         raise SettingsError(f"{folder} is not a folder", hint="amem init makes a new vault.")

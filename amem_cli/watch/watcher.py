@@ -122,13 +122,7 @@ class Watcher:
     def run(
         self, begin: Callable[[Watch], None], leave: Callable[[], None], *, evolves: bool
     ) -> None:
-        """Watch until the watch is stopped.
-
-        Args:
-            begin: gets the watch before it begins, to arrange for its end.
-            leave: ends the process at once, if what is under way would not end in time.
-            evolves: whether this machine runs the memory process.
-        """
+        """Watch until the watch is stopped."""
         from amem_cli.watch.folder_watch import FolderWatch
         from amem_cli.watch.loop import Watch
 
