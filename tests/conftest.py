@@ -105,11 +105,29 @@ class Program:
             return Answer(
                 *fork_server().run(arguments, self.folder, environment, stdin or "", PATIENCE)
             )
-        done = subprocess.run(
+        line = (sys.executable, "-m", "amem_cli", *arguments)
+        return self.beside(*line, stdin=stdin or "", **{**told, **variables})
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """Begin a command line that the test waits for, or ends."""
+        return subprocess.Popen(
             [sys.executable, "-m", "amem_cli", *arguments],
             cwd=self.folder,
-            env=environment,
-            input=stdin if stdin is not None else "",
+            env={**os.environ, **self.environment, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def beside(self, *line: str, stdin: str = "", **variables: str) -> Answer:
+        """Run another program where this one would run."""
+        done = subprocess.run(
+            line,
+            cwd=self.folder,
+            env={**os.environ, **self.environment, **variables},
+            input=stdin,
             capture_output=True,
             text=True,
             encoding="utf-8",

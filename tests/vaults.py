@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
@@ -106,12 +107,24 @@ def carry_out(
     return outcome
 
 
+def summary_of(ports: VaultPorts, path: str) -> NoteSummary:
+    """A note as the index has it."""
+    summary = ports.index.notes.summary(path)
+    assert summary is not None
+    return summary
+
+
 def write_note(root: Path, path: str, text: str) -> Path:
     """Write a note as a person's editor would."""
     full = root / path
     full.parent.mkdir(parents=True, exist_ok=True)
     full.write_bytes(text.encode("utf-8"))
     return full
+
+
+def hashes_but_trash(root: Path) -> dict[str, str]:
+    """The same without what is in the trash."""
+    return {path: sha for path, sha in tree_hashes(root).items() if not path.startswith(".trash")}
 
 
 def tree_hashes(root: Path) -> dict[str, str]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -37,16 +34,7 @@ class RunningWatcher:
         self.complaints: list[str] = []
         rest = [] if settle is None else ["--settle", str(settle)]
         line = ["--json", "--vault", str(vault), "watch", *rest, *options]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "amem_cli", *line],
-            cwd=amem.folder,
-            env={**os.environ, **amem.environment, **variables},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+        self.process = amem.start(*line, **variables)
         self._readers = [threading.Thread(target=read) for read in (self._listen, self._hear)]
         for reader in self._readers:
             reader.start()
@@ -113,8 +101,8 @@ def watching(
         watcher.ended()
 
 
-def journal_events(vault: Path, kind: str) -> list[dict[str, Any]]:
-    """The journal's events of one kind, of all machines."""
+def journal_events(vault: Path, kind: str = "") -> list[dict[str, Any]]:
+    """The journal's events of one kind or any, of all machines."""
     lines = [
         json.loads(line)
         for path in sorted((vault / ".amem/journal").glob("*.jsonl"))
@@ -122,7 +110,7 @@ def journal_events(vault: Path, kind: str) -> list[dict[str, Any]]:
         # The last one may be being written.
         if line.endswith("\n")
     ]
-    return [line for line in lines if line["kind"] == kind]
+    return [line for line in lines if kind in ("", line["kind"])]
 
 
 def times_processed(vault: Path) -> Counter[str]:

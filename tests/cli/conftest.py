@@ -12,9 +12,4 @@ from tests.conftest import Program
 @pytest.fixture
 def vault(amem: Program) -> Path:
     """An empty vault, named by the environment."""
-    assert amem("init", "v").code == 0
-    vault = amem.folder / "v"
-    for note in vault.rglob("*.md"):
-        note.unlink()
-    amem.environment["AMEM_VAULT"] = str(vault)
-    return vault
+    return amem.empty_vault()

@@ -35,14 +35,6 @@ def vault(amem: Program) -> Program:
     return amem
 
 
-def good(server: ChatServer) -> dict[str, str]:
-    return {
-        "AMEM_LLM_BACKEND": "openai",
-        "AMEM_LLM_BASE_URL": server.url,
-        "AMEM_LLM_MODEL": "good",
-    }
-
-
 def says(text: str, title: str, *, held: bool = True) -> Callable[[dict[str, Any]], str]:
     """A model that cites the note with this title."""
 
@@ -118,7 +110,7 @@ def test_the_current_note_is_quoted_first_and_the_superseded_one_marked(vault: P
 def test_a_models_answer_from_a_superseded_note_alone_is_questioned(vault: Program) -> None:
     with ChatServer() as server:
         server.content = says("The Miele oven.", "Oven")
-        document = bakery(vault)("ask", OVEN, "--json", **good(server)).json
+        document = bakery(vault)("ask", OVEN, "--json", **server.variables("good")).json
         asked = str(server.requests[-1].body["messages"][-1]["content"])
     assert "is superseded by n1" in asked and "Answer anew" in asked
     (source,) = document["sources"]
@@ -157,17 +149,17 @@ def test_wrong_usage_is_told(vault: Program) -> None:
 def test_a_model_answers_with_its_sources(vault: Program) -> None:
     with ChatServer() as server:
         server.content = says("At noon.", "Feeding")
-        answer = vault("ask", QUESTION, **good(server))
+        answer = vault("ask", QUESTION, **server.variables("good"))
         assert answer.code == 0
         assert answer.out.startswith("At noon.\n\n[1] Feeding")
-        document = vault("ask", QUESTION, "--json", **good(server)).json
+        document = vault("ask", QUESTION, "--json", **server.variables("good")).json
         assert (document["answer"], document["how"], document["calls"]) == ("At noon.", "model", 1)
         assert document["tokens"] == 10 and document["model"].startswith("good")
         assert [each["path"] for each in document["sources"]] == ["Feeding.md"]
         server.content = says("", "Feeding", held=False)
-        assert vault("ask", QUESTION, **good(server)).code == 1
+        assert vault("ask", QUESTION, **server.variables("good")).code == 1
         assert len(server.requests) == 3
-        assert vault("ask", QUESTION, "--no-llm", **good(server)).code == 0
+        assert vault("ask", QUESTION, "--no-llm", **server.variables("good")).code == 0
         assert len(server.requests) == 3
 
 
@@ -177,7 +169,7 @@ def test_a_model_that_a_test_found_unfit_is_not_asked(vault: Program) -> None:
         verdict = StoredVerdict("unfit", "it invents", "2026-03-02", 0.9)
         environment = {**os.environ, **vault.environment}
         store_verdict(model_subject(named, environment), verdict, environment)
-        assert vault("ask", QUESTION, "--json", **good(server)).json["how"] == "extract"
+        assert vault("ask", QUESTION, "--json", **server.variables("good")).json["how"] == "extract"
         assert not server.requests
 
 
@@ -195,7 +187,9 @@ def test_what_notes_and_models_say_is_shown_as_it_is(vault: Program) -> None:
     assert "\x1b[31m" not in shown and "\u202e" not in shown
     with ChatServer() as server:
         server.content = says("[red]At noon.[/red]", "Feeding")
-        assert vault("ask", QUESTION, **good(server)).out.startswith("[red]At noon.[/red]\n")
+        assert vault("ask", QUESTION, **server.variables("good")).out.startswith(
+            "[red]At noon.[/red]\n"
+        )
 
 
 def test_the_cited_notes_count_as_found_and_no_note_is_written(vault: Program) -> None:

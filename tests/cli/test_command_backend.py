@@ -49,12 +49,8 @@ print("```")
 @pytest.fixture
 def vault(amem: Program) -> Path:
     """A vault with one note, whose settings name no model; nor does the environment."""
-    assert amem("init", "v").code == 0
-    root = amem.folder / "v"
-    for note in root.rglob("*.md"):
-        note.unlink()
+    root = amem.empty_vault()
     write_note(root, "notes/Butter.md", f"{OLD}\n")
-    amem.environment["AMEM_VAULT"] = str(root)
     assert amem("index").code == 0
     del amem.environment["AMEM_LLM_BACKEND"]
     return root

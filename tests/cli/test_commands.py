@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -117,17 +114,6 @@ def test_removing_a_note_takes_the_machines_links_and_tells_the_persons(
     assert "[[Lamination]]" in (vault / "notes/Reader.md").read_text()
 
 
-def test_history_tells_what_why_and_because_of_what(amem: Program, vault: Path) -> None:
-    text = "Otters hold hands while they sleep. Sea otters eat sea urchins, and urchins eat kelp."
-    note = amem("add", text, "--title", "Otters", "--json").json
-    events = amem("history", note["id"], "--json").json
-    assert [event["kind"] for event in events][:3] == ["add", "process", "construct"]
-    construct = events[2]
-    assert construct["cause"] == events[1]["id"]
-    assert "keywords" in {change["field"] for change in construct["changes"]}
-    assert "Otters" in amem("history").out
-
-
 def test_evolve_does_what_waits(amem: Program, vault: Path) -> None:
     assert amem("evolve").out == "nothing is pending\n"
     text = "They fell birches by the river. Birch bark and aspen bark are their winter food."
@@ -160,30 +146,13 @@ def test_index_is_checked_and_rebuilt(amem: Program, vault: Path) -> None:
 def test_stats_config_and_models_answer(amem: Program, vault: Path) -> None:
     assert amem("stats", "--json").json["notes"] == 17
     assert amem("config", "get", "evolution.settle_seconds").out == "60.0\n"
-    assert amem("config", "set", "evolution.max_links", "3").code == 0
-    assert amem("config", "get", "evolution.max_links").out == "3\n"
     assert amem("config", "list", "--json").json["evolution.max_links"]["from"] == "vault"
     assert amem("config", "set", "evolution.max_links", "99").code == 3
-    assert amem("config", "set", "nonsense", "1").code == 1
     assert amem("model", "list", "--json").json["encoder"] == "all-MiniLM-L6-v2"
     assert amem("model", "use", "none").code == 0
     assert amem("model", "use", "nowhere.gguf").code == 2
     tested = amem("model", "test", "--json").json
     assert (tested["model"], tested["dimension"]) == ("", 384)
-
-
-def test_a_remote_model_in_a_vaults_settings_is_not_used_unasked(
-    amem: Program, vault: Path
-) -> None:
-    config = vault / ".amem/config.toml"
-    config.write_text(
-        '[llm]\nbackend = "openai"\nmodel = "m"\nbase_url = "https://evil.invalid/v1"\n'
-    )
-    amem.environment.pop("AMEM_LLM_BACKEND")
-    added = amem("add", "A secret thought.", "--json")
-    assert added.code == 0, added.err
-    assert added.json["pending"] is True
-    assert "would send notes" in added.json["problems"][0]
 
 
 def test_jsonl_goes_in_and_comes_out(amem: Program, vault: Path) -> None:
@@ -248,18 +217,6 @@ def test_hostile_titles_do_not_reach_the_terminal(amem: Program, vault: Path) ->
     for command in (["list"], ["graph"], ["search", "red", "--mode", "keyword"]):
         out = amem(*command).out
         assert "\x1b" not in out and "\u202e" not in out and "\x07" not in out
-
-
-def test_a_closed_pipe_is_no_error(amem: Program, vault: Path) -> None:
-    command = f"{sys.executable} -m amem_cli export | head -c 10"
-    environment = {**os.environ, **amem.environment}
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}"],
-        env=environment,
-        capture_output=True,
-        check=False,
-    )
-    assert done.stderr == b""
 
 
 def test_adopting_a_folder_changes_no_note(amem: Program) -> None:

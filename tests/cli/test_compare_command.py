@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -276,13 +273,7 @@ def test_ctrl_c_shows_what_was_answered(
     one, _ = servers
     one.faults = ["", "silence"]
     words = ("compare", named(one), "none", FERRY.title, JUDO.title, "--json")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amem_cli", *words],
-        env={**os.environ, **amem.environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = amem.start(*words)
     end = time.monotonic() + 60
     while len(one.requests) < 2 and time.monotonic() < end:
         time.sleep(0.05)

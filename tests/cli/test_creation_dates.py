@@ -67,8 +67,7 @@ def newest(amem: Program, kind: str) -> str:
 
 
 def test_an_adopted_note_gets_the_day_on_which_it_was_made(amem: Program, notes: Path) -> None:
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(notes)
+    amem.vault("v", "--adopt")
     assert amem("evolve", "--all", "--no-llm").code == 0
     assert headers(notes) == {**MADE, "Loose.md": ""}
     assert 'id: "20260501014640"' in (notes / "Loose.md").read_text()
@@ -77,8 +76,7 @@ def test_an_adopted_note_gets_the_day_on_which_it_was_made(amem: Program, notes:
 
 
 def test_a_persons_command_dates_a_note_alike(amem: Program, notes: Path) -> None:
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(notes)
+    amem.vault("v", "--adopt")
     for path in TEXTS:
         assert amem("update", path, "--tag", "sea", "--no-llm").code == 0
     assert headers(notes) == {**MADE, "Loose.md": ""}
@@ -89,8 +87,7 @@ def test_a_persons_command_dates_a_note_alike(amem: Program, notes: Path) -> Non
 
 
 def test_an_import_dates_a_note_alike(amem: Program, notes: Path, tmp_path: Path) -> None:
-    assert amem("init", "w").code == 0
-    amem.environment["AMEM_VAULT"] = str(tmp_path / "w")
+    amem.vault("w")
     assert amem("import", str(notes), "--no-wait").code == 0
     assert headers(tmp_path / "w/notes") == {**MADE, "Loose.md": ""}
 
@@ -98,8 +95,7 @@ def test_an_import_dates_a_note_alike(amem: Program, notes: Path, tmp_path: Path
 def test_what_only_the_name_or_the_header_tells_is_known_before_amem_writes(
     amem: Program, notes: Path
 ) -> None:
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(notes)
+    amem.vault("v", "--adopt")
     shown = amem("list", "--until", "2026-03-31").out
     assert "Seals" in shown and "2026-03-08" in shown and "Loose" not in shown
 
@@ -116,8 +112,7 @@ def test_days_are_read_as_people_write_them(amem: Program, notes: Path) -> None:
     for path, text in days.items():
         write_note(notes, path, text)
     write_note(notes, "Crabs.md", "---\ndate: 03/05/2024\n---\nCrabs moult.\n")
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(notes)
+    amem.vault("v", "--adopt")
     found = amem("list", "--since", "3 May 2024", "--until", "2024/05/03", "--json").json
     assert {note["path"] for note in found} == set(days)
     assert {note["created"][:10] for note in found} == {"2024-05-03"}
@@ -131,8 +126,7 @@ def test_days_are_read_as_people_write_them(amem: Program, notes: Path) -> None:
 def test_an_undated_note_keeps_its_day_when_its_first_change_or_its_removal_is_taken_back(
     amem: Program, notes: Path
 ) -> None:
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(notes)
+    amem.vault("v", "--adopt")
     note = notes / "Loose.md"
     assert amem("evolve", "Loose", "--no-llm").code == 0
     assert "id:" in note.read_text()
@@ -151,17 +145,14 @@ def test_a_shallow_clone_tells_nothing_of_its_first_commit(
 ) -> None:
     clone = ["git", "clone", "-q", "--depth=1", notes.as_uri(), str(tmp_path / "c")]
     subprocess.run(clone, check=True)
-    assert amem("init", "c", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(tmp_path / "c")
+    amem.vault("c", "--adopt")
     assert amem("update", "Otters", "--tag", "sea", "--no-llm").code == 0
     assert "created:" not in (tmp_path / "c/Otters.md").read_text()
 
 
 def test_the_moment_decides_whatever_its_form_and_zone(amem: Program) -> None:
-    vault = amem.folder / "v"
-    vault.mkdir()
-    amem.environment |= {"AMEM_VAULT": str(vault), "TZ": "UTC"}
-    assert amem("init", "v", "--adopt").code == 0
+    amem.environment["TZ"] = "UTC"
+    vault = amem.empty_vault()
     dates = {
         "a": "2024-03-10T08:00:00",
         "b": "2024-03-10 23:30",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Program
-from tests.vaults import tree_hashes, write_note
+from tests.vaults import hashes_but_trash, tree_hashes, write_note
 
 TEXT = "The walrus hauls out on the ice to rest between dives and is loud about it.\n"
 
@@ -18,10 +18,6 @@ def vault(amem: Program, **notes: str) -> Path:
         write_note(root, f"{name}.md", text)
     assert amem("init", "--adopt", "v").code == 0
     return root
-
-
-def files(root: Path) -> dict[str, str]:
-    return {path: sha for path, sha in tree_hashes(root).items() if not path.startswith(".trash")}
 
 
 def test_duplicates_are_shown_with_code_1_and_none_with_code_0(amem: Program) -> None:
@@ -40,9 +36,9 @@ def test_duplicates_are_shown_with_code_1_and_none_with_code_0(amem: Program) ->
 
 def test_two_notes_are_merged_and_one_undo_takes_it_back(amem: Program) -> None:
     root = vault(amem, One=TEXT, Two=f"{TEXT}\nCalves stay.\n", Linking="[[Two]]\n")
-    before = files(root)
+    before = hashes_but_trash(root)
     trial = amem("--vault", "v", "dedupe", "--merge", "One", "Two", "--dry-run")
-    assert (trial.code, files(root)) == (0, before)
+    assert (trial.code, hashes_but_trash(root)) == (0, before)
     assert "would be merged into One.md" in trial.out
     done = amem("--vault", "v", "dedupe", "--merge", "One", "Two", "--json")
     (merged,) = done.json["merged"]
@@ -52,7 +48,7 @@ def test_two_notes_are_merged_and_one_undo_takes_it_back(amem: Program) -> None:
     told = amem("--vault", "v", "history").out
     assert "you merged “Two.md” into “One”" in told
     assert amem("--vault", "v", "undo", merged["event"]).code == 0
-    assert files(root) == before
+    assert hashes_but_trash(root) == before
     assert amem("--vault", "v", "index", "--check").code == 0
 
 

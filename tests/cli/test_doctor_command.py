@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -125,18 +123,11 @@ def test_what_cannot_be_read_is_told_and_nothing_is_made_anew_for_it(
     program = [sys.executable, "-m", "amem_cli", "--quiet", "doctor", "--fix", "--json"]
     try:
         # Permissions hold for nobody who has root's rights.
-        done = subprocess.run(
-            ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", *program],
-            cwd=amem.folder,
-            env={**os.environ, **amem.environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = amem.beside("setpriv", "--bounding-set", "-all", "--inh-caps", "-all", *program)
     finally:
         place.chmod(mode)
-    assert (done.returncode, done.stderr) == (1, "")
-    found = json.loads(done.stdout)["findings"]
+    assert (done.code, done.err) == (1, "")
+    found = done.json["findings"]
     assert place.relative_to(vault).as_posix() in {each["path"] for each in found}
     assert "index" not in {each["check"] for each in found if each["path"] != ".amem/index.db"}
     assert not any("Rebuilt" in each["hint"] for each in found)

@@ -232,27 +232,6 @@ def test_a_private_note_says_nothing_of_a_public_one(vault: Program, tmp_path: P
     assert context(vault, "Oven decision") == before
 
 
-def test_an_adopted_folder_gets_the_same(vault: Program, tmp_path: Path) -> None:
-    told(vault, "Rossi", "2026-03-20", ROSSI)
-    folder = tmp_path / "other"
-    folder.mkdir()
-    for title, day, text in (
-        ("Oven decision", "2026-03-04", DECISION),
-        ("Rossi", "2026-03-20", ROSSI),
-    ):
-        note = f"---\ncreated: {day}T10:00:00\n---\n{text}\n"
-        (folder / f"{title}.md").write_text(note, encoding="utf-8")
-    assert vault("init", "--adopt", str(folder)).code == 0
-    assert (
-        vault("--vault", str(folder), "evolve", "--all", AMEM_EVOLUTION_SETTLE_SECONDS="0").code
-        == 0
-    )
-    shown = vault("--vault", str(folder), "show", "Oven decision", "--json").json
-    assert shown["context"].endswith(
-        "ince 2026-03-20: We take the used deck oven of the Rossi bakery."
-    )
-
-
 def test_what_a_note_says_is_written_however_careful_the_links_are(vault: Program) -> None:
     assert vault("config", "set", "evolution.links", "careful").code == 0
     done = told(vault, "Rossi", "2026-03-20", ROSSI, "--json").json

@@ -6,10 +6,7 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from tests.fakes.prepared_encoder import with_quick_encoder
 from tests.screen import Screen
 from tests.terminal import at_terminal, plain
 from tests.vaults import write_note
+from tests.watching import times_processed
 
 COUNT = 120
 
@@ -31,35 +29,19 @@ def vault(amem: Program, tmp_path: Path) -> Path:
     for number in range(COUNT):
         note = write_note(tmp_path / "v", f"n{number:03}.md", f"Walrus {number} dives for clams.\n")
         os.utime(note, (1_000_000 + number, 1_000_000 + number))
-    amem.environment |= with_quick_encoder(tmp_path / "cache") | {"AMEM_VAULT": str(tmp_path / "v")}
-    assert amem("init", "v", "--adopt").code == 0
+    amem.environment |= with_quick_encoder(tmp_path / "cache")
+    vault = amem.vault("v", "--adopt")
     assert amem("index").code == 0
-    return tmp_path / "v"
-
-
-def runs(vault: Path) -> Counter[str]:
-    lines = [
-        json.loads(line)
-        for path in (vault / ".amem/journal").glob("*.jsonl")
-        for line in path.read_bytes().split(b"\n")[:-1]
-    ]
-    return Counter(line["path"] for line in lines if line["kind"] == "process")
+    return vault
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_interrupted_tells_how_far_it_came_and_goes_on(
     amem: Program, vault: Path, number: signal.Signals
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amem_cli", "evolve", "--all", "--json"],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = amem.start("evolve", "--all", "--json")
     deadline = time.monotonic() + 60
-    while sum(runs(vault).values()) < 5 and time.monotonic() < deadline:
+    while sum(times_processed(vault).values()) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -73,7 +55,7 @@ def test_a_run_that_is_interrupted_tells_how_far_it_came_and_goes_on(
     rest = amem("evolve", "--all")
     assert rest.code == 0
     assert rest.out.startswith((f"{COUNT - done} notes processed", f"{COUNT - done - 1} notes"))
-    assert len(runs(vault)) == COUNT and set(runs(vault).values()) == {1}
+    assert len(times_processed(vault)) == COUNT and set(times_processed(vault).values()) == {1}
     assert amem("evolve", "--all").out == "nothing is pending\n"
     assert amem("index", "--check").code == 0
 
@@ -96,8 +78,7 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
 ) -> None:
     with ChatServer() as server:
         server.faults = [""] * 8 + ["400"]
-        amem.environment |= {"AMEM_LLM_BASE_URL": server.url, "AMEM_LLM_MODEL": "test-model"}
-        stopped = amem("evolve", "--all", "--json", AMEM_LLM_BACKEND="openai")
+        stopped = amem("evolve", "--all", "--json", **server.variables())
         asked = len(server.requests)
     assert stopped.code == 3
     assert stopped.err.count("stopped: 3 notes in a row failed: ") == 1
@@ -109,14 +90,13 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
     assert 0 < done < 10
     assert amem("evolve", "--all", "--no-llm", "--quiet").code == 0
     # The analyzer stood in for the model, and was then asked for by name.
-    assert len(runs(vault)) == COUNT and set(runs(vault).values()) == {1, 2}
+    assert len(times_processed(vault)) == COUNT and set(times_processed(vault).values()) == {1, 2}
 
 
 def test_a_model_that_thinks_its_answers_away_stops_the_run(amem: Program, vault: Path) -> None:
     with ChatServer() as server:
         server.finish_reason, server.content = "length", "<think>\nOkay, the user wants"
-        amem.environment |= {"AMEM_LLM_BASE_URL": server.url, "AMEM_LLM_MODEL": "test-model"}
-        stopped = amem("evolve", "--all", "--json", AMEM_LLM_BACKEND="openai")
+        stopped = amem("evolve", "--all", "--json", **server.variables())
         asked = len(server.requests)
     assert (stopped.code, asked) == (3, 4)
     assert "stopped: 3 notes in a row failed: " in stopped.err
@@ -130,9 +110,8 @@ def test_a_note_whose_model_thinks_its_answer_away_is_saved_and_waits(
     with ChatServer() as server:
         server.finish_reason, server.usage = "length", {}
         server.content = "Okay, the user wants me to find out what this is about. " * 200
-        amem.environment |= {"AMEM_LLM_BASE_URL": server.url, "AMEM_LLM_MODEL": "test-model"}
         line = ("add", "Rye wants warm water.", "--title", "Rye")
-        added = amem(*line, AMEM_LLM_BACKEND="openai")
+        added = amem(*line, **server.variables())
     assert added.code == 0
     assert "thought until its answer was cut off; amem analyzer stands in" in added.out
     assert "pending  `amem evolve` asks the model again" in added.out
@@ -147,7 +126,7 @@ def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: P
     planned = amem("evolve", "--all", "--dry-run")
     assert planned.out.startswith(f"{COUNT - 2} notes would be processed: ")
     assert "a few more or fewer" in planned.err
-    assert len(runs(vault)) == 2
+    assert len(times_processed(vault)) == 2
 
 
 def test_a_command_processes_what_was_saved_a_moment_ago_and_a_watcher_says_that_it_waits(
@@ -163,7 +142,7 @@ def test_a_command_processes_what_was_saved_a_moment_ago_and_a_watcher_says_that
     done = amem("evolve")
     assert (done.code, done.err) == (0, "")
     assert "being edited" not in done.out and done.out.count("keywords") == 2
-    assert runs(vault) == {"new0.md": 1, "new1.md": 1}
+    assert times_processed(vault) == {"new0.md": 1, "new1.md": 1}
 
 
 def test_a_terminal_shows_each_note_and_no_progress_stays(amem: Program, vault: Path) -> None:
@@ -186,11 +165,7 @@ def test_what_was_refused_of_a_models_answers_is_told_on_request_only(
 ) -> None:
     with ChatServer() as server:
         server.content = "no JSON at all"
-        amem.environment |= {
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_MODEL": "test-model",
-            "AMEM_LLM_BASE_URL": server.url,
-        }
+        amem.environment |= server.variables()
         few = amem("evolve", "--all", "-k", "1")
         many = amem("evolve", "--all", "-k", "21")
         told = amem("evolve", "--all", "-k", "1", "--verbose")

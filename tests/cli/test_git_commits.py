@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ pytestmark = pytest.mark.slow
 
 DOUGH = "Croissant dough tears in lamination when the butter is colder than the dough."
 YEAST = "Croissant dough needs butter at 14 degrees, or it tears in lamination."
+ADD_DOUGH = f"'{sys.executable}' -m amem_cli add '{DOUGH}' --title Dough"
 
 
 @pytest.fixture
@@ -147,20 +147,9 @@ def test_proposals_and_verdicts_are_committed(amem: Program, tmp_path: Path) -> 
 
 
 def test_a_command_that_fails_commits_what_it_did(amem: Program, repo: TestRepository) -> None:
-    with Path(os.devnull).open() as nothing, Path("/dev/full").open("w") as full:
-        words = ["add", DOUGH, "--title", "Dough"]
-        done = subprocess.run(
-            [sys.executable, "-m", "amem_cli", *words],
-            cwd=amem.folder,
-            env={**os.environ, **amem.environment},
-            stdin=nothing,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert done.returncode == EXIT_FIXABLE
-    told = b"error: cannot write the output: No space left on device"
-    assert done.stderr.splitlines()[0] == told
+    done = amem.beside("sh", "-c", f"{ADD_DOUGH} >/dev/full")
+    assert done.code == EXIT_FIXABLE
+    assert done.err.splitlines()[0] == "error: cannot write the output: No space left on device"
     assert subjects(repo)[0] == "amem: “Dough” described"
     assert repo.status() == []
 
@@ -168,19 +157,8 @@ def test_a_command_that_fails_commits_what_it_did(amem: Program, repo: TestRepos
 def test_a_reader_that_has_left_keeps_no_note_from_being_described(
     amem: Program, repo: TestRepository
 ) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(
-        [sys.executable, "-m", "amem_cli", "add", DOUGH, "--title", "Dough"],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment},
-        stdin=subprocess.DEVNULL,
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = amem.beside("bash", "-c", f"set -o pipefail; {ADD_DOUGH} | true")
+    assert (done.code, done.err) == (0, "")
     assert subjects(repo)[0] == "amem: “Dough” described"
     assert repo.status() == []
 
@@ -236,8 +214,7 @@ def test_an_adopted_folder_of_a_repository(amem: Program, repo: TestRepository) 
 def hook_of(repo: TestRepository, name: str, amem: Program) -> Path:
     """A hook that adds a note to the vault; returns where it keeps what amem tells."""
     told = amem.folder / "told"
-    words = f"'{sys.executable}' -m amem_cli add '{DOUGH}' --title Dough"
-    script = repo.write(f".git/hooks/{name}", f"#!/bin/sh\nexec {words} 2>'{told}'\n")
+    script = repo.write(f".git/hooks/{name}", f"#!/bin/sh\nexec {ADD_DOUGH} 2>'{told}'\n")
     script.chmod(0o755)
     repo.environment.update({**os.environ, **amem.environment})
     return told
@@ -301,14 +278,7 @@ def test_commands_that_change_nothing_load_nothing_of_it(
         "try:\n    run(['list'])\n"
         "finally:\n    print([name for name in sys.modules if name.startswith('amem_cli.git')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **amem.environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert amem.beside(sys.executable, "-c", code).out.splitlines()[-1] == "[]"
 
 
 class DyingJournal(JournalFolder):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -87,12 +85,8 @@ def test_what_is_piped_is_whole_and_loads_nothing_to_draw_with(amem: Program, va
         "print([n for n in ('rich.console', 'matplotlib', 'sklearn') if n in sys.modules])\n"
     )
     for arguments in (["graph"], ["graph", HUB]):
-        done = subprocess.run(
-            [sys.executable, "-c", script, *arguments],
-            cwd=amem.folder, capture_output=True, text=True, check=True,
-            env={**os.environ, **amem.environment},
-        )  # fmt: skip
-        assert done.stdout.splitlines()[-1] == "[]"
+        done = amem.beside(sys.executable, "-c", script, *arguments)
+        assert done.out.splitlines()[-1] == "[]"
 
 
 def test_the_suffix_of_the_file_says_what_is_written(amem: Program, vault: Path) -> None:

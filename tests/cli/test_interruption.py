@@ -40,9 +40,8 @@ except KeyboardInterrupt as error:
 @pytest.fixture
 def vault(amem: Program, tmp_path: Path) -> Program:
     """A vault with a prepared encoder that was not yet asked anything."""
-    assert amem("init", "v").code == 0
     amem.environment |= with_quick_encoder(tmp_path / "cache")
-    amem.environment["AMEM_VAULT"] = str(tmp_path / "v")
+    amem.vault()
     return amem
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,11 +35,7 @@ def notes(amem: Program, vault: Path) -> Path:
 def server(amem: Program) -> Iterator[ChatServer]:
     with ChatServer() as running:
         running.usage = {"prompt_tokens": 1000, "completion_tokens": 100}
-        amem.environment |= {
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_MODEL": "m",
-            "AMEM_LLM_BASE_URL": running.url,
-        }
+        amem.environment |= running.variables("m")
         yield running
 
 
@@ -74,14 +68,7 @@ def test_a_run_that_is_interrupted_ends_at_once_with_what_is_done(
         return "{}"
 
     server.content = content
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amem_cli", "evolve", "--all", "--json"],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = amem.start("evolve", "--all", "--json")
     assert held.wait(60)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)

@@ -22,8 +22,7 @@ def left_alone(path: Path, days: int) -> None:
 
 @pytest.fixture
 def vault(amem: Program) -> Program:
-    root = amem.folder / "v"
-    (root / ".amem").mkdir(parents=True)
+    root = amem.empty_vault()
     for name, text, days in (
         ("Old", "Sourdough needs patience.", 400),
         ("Older", "Older, leads to [[Newer]].", 500),
@@ -31,7 +30,6 @@ def vault(amem: Program) -> Program:
         ("New", "New and alone.", 0),
     ):
         left_alone(write_note(root, f"{name}.md", f"---\ntags: [t]\n---\n{text}\n"), days)
-    amem.environment["AMEM_VAULT"] = str(root)
     return amem
 
 

@@ -7,8 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,13 +96,7 @@ def test_an_interrupted_or_killed_pull_leaves_no_model_and_goes_on_later(
 ) -> None:
     hub.faults = ["stall", ""]
     variables = {"HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0", "HF_TOKEN": ""}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amem_cli", "model", "pull", REPOSITORY],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment, **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = amem.start("model", "pull", REPOSITORY, **variables)
     folder = Path(os.environ["AMEM_DATA_DIR"]) / "models"
     part = folder / "tiny-Q4_K_M.gguf.part"
     until = time.monotonic() + 60

@@ -70,8 +70,6 @@ def test_a_data_folder_that_is_none_is_told_of(amem: Program, tiny: Path) -> Non
 def test_a_disk_that_is_full_in_the_middle_leaves_no_model_and_says_so(
     amem: Program, tiny: Path
 ) -> None:
-    import subprocess
-
     bounded = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         " resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000));"
@@ -80,16 +78,9 @@ def test_a_disk_that_is_full_in_the_middle_leaves_no_model_and_says_so(
     with a_hub("owner/tiny-GGUF", {"tiny.gguf": tiny.read_bytes()}) as hub:
         sources = (str(tiny), f"{hub.url}/owner/tiny-GGUF/resolve/main/tiny.gguf")
         for source in sources:
-            done = subprocess.run(
-                [sys.executable, "-c", bounded, "model", "pull", source],
-                cwd=amem.folder,
-                env={**os.environ, **amem.environment},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 3, done.stderr
-            assert len(done.stderr.strip().splitlines()) == 2
+            done = amem.beside(sys.executable, "-c", bounded, "model", "pull", source)
+            assert done.code == 3, done.err
+            assert len(done.err.strip().splitlines()) == 2
     assert not list((Path(os.environ["AMEM_DATA_DIR"]) / "models").glob("*.gguf"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,10 +25,7 @@ def nonsense(body: dict[str, Any]) -> str:
 
 
 def test_the_watcher_asks_the_model_that_is_chosen_and_what_it_is_fit_for(amem: Program) -> None:
-    vault: Path = amem.folder / "v"
-    vault.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(vault)
+    vault = amem.empty_vault()
     del amem.environment["AMEM_LLM_BACKEND"]
     with ChatServer() as first, ChatServer() as second:
         assert amem("model", "use", "one", "--base-url", first.url).code == 0

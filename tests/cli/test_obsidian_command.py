@@ -36,8 +36,7 @@ def vault(amem: Program) -> Path:
     root = amem.folder / "v"
     (root / ".obsidian").mkdir(parents=True)
     (root / ".obsidian/appearance.json").write_text(json.dumps({"theme": "moonstone"}, indent=2))
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(root)
+    amem.vault("v", "--adopt")
     write_note(
         root, f"notes/{OLD}.md", '---\nid: "1"\naliases: [Former]\n---\nWe meet on Monday.\n'
     )

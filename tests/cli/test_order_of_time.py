@@ -75,8 +75,7 @@ def test_a_note_of_an_adopted_folder_sees_all_others(
     folder.mkdir()
     page = write(folder, "Oven log", GROCERIES, created)
     write(folder, "Deck oven", OVEN, "2026-03-20")
-    amem.environment["AMEM_VAULT"] = str(folder)
-    assert amem("init", "--adopt", str(folder)).code == 0
+    amem.vault(str(folder), "--adopt")
     replace_text(page, GROCERIES, ORDERED)
     assert amem("evolve").code == 0
     assert joined(amem, "Oven log") == {"Deck oven.md"}
@@ -90,8 +89,7 @@ def test_notes_processed_at_once_are_linked_as_if_added_one_by_one(
     folder.mkdir()
     write(folder, "Deck oven", OVEN, "2024-01-01")
     write(folder, "Oven log", ORDERED, "2026-03-20")
-    amem.environment["AMEM_VAULT"] = str(folder)
-    assert amem("init", "--adopt", str(folder)).code == 0
+    amem.vault(str(folder), "--adopt")
     for _ in range(2):
         assert amem("evolve", *options).code == 0
     assert [each["path"] for each in links(amem, "Oven log")] == ["Deck oven.md"]

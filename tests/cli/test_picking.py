@@ -30,9 +30,7 @@ NOTES = (
 
 @pytest.fixture
 def vault(amem: Program) -> Program:
-    root = amem.folder / "v"
-    (root / ".amem").mkdir(parents=True)
-    amem.environment["AMEM_VAULT"] = str(root)
+    root = amem.empty_vault()
     for title, day, tag in NOTES:
         text = f"---\ncreated: {day}\ntags: [{tag}]\n---\nThe text of {title}.\n"
         write_note(root, f"{title}.md", text)
@@ -161,13 +159,5 @@ def test_nothing_of_the_list_is_loaded_where_the_note_is_named(vault: Program) -
     code = (
         "import sys; from amem_cli.__main__ import main\ntry: main()\nfinally: print(*sys.modules)"
     )
-    import subprocess
-
-    done = subprocess.run(
-        [sys.executable, "-c", code, "show", "Atomic notes"],
-        env={**os.environ, **vault.environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "amem_cli.cli.session" in done.stdout and "prompt_toolkit" not in done.stdout
+    done = vault.beside(sys.executable, "-c", code, "show", "Atomic notes")
+    assert "amem_cli.cli.session" in done.out and "prompt_toolkit" not in done.out

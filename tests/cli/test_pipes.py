@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -24,12 +22,5 @@ from tests.conftest import Program
 def test_a_reader_that_leaves_makes_no_failure(amem: Program, line: str) -> None:
     assert amem("init", "v").code == 0
     command = f"set -o pipefail; {sys.executable} -m amem_cli --vault v {line} | true"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    done = amem.beside("bash", "-c", command)
+    assert (done.code, done.err) == (0, "")

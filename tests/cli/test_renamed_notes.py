@@ -8,7 +8,6 @@ import pytest
 
 from tests.checkups import whole_tree
 from tests.conftest import Program
-from tests.repositories import new_repository, person
 from tests.vaults import write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears.\n"
@@ -24,8 +23,7 @@ def vault(amem: Program) -> Path:
 def linked_vault(amem: Program, old: str) -> Path:
     root = amem.folder / "v"
     write_note(root, "Lamination.md", old)
-    assert amem("init", "--adopt", "v").code == 0
-    amem.environment["AMEM_VAULT"] = str(root)
+    amem.vault("v", "--adopt")
     amem.environment["AMEM_EVOLUTION_LINKS"] = "eager"
     added = amem("add", "--title", "Tearing", NEW, "--json").json
     assert [link["path"] for link in added["links"]] == ["Lamination.md"]
@@ -99,22 +97,6 @@ def test_links_follow_if_two_notes_swap_names(amem: Program) -> None:
     ]
     assert amem("index", "--json").json["followed"] == ["notes/Tearing.md"]
     assert links_of(vault) == '- "[[Rye]]"'
-
-
-def test_links_follow_a_rename_that_git_checks_out(
-    amem: Program, vault: Path, tmp_path: Path
-) -> None:
-    git = new_repository(vault, person(tmp_path / "home")).git
-    git("add", ".")
-    git("commit", "-qm", "notes")
-    git("checkout", "-qb", "other")
-    git("mv", "Lamination.md", "Butter.md")
-    git("commit", "-qm", "another name")
-    git("checkout", "-q", "-")
-    assert amem("index", "--json").json["followed"] == []
-    git("checkout", "-q", "other")
-    assert amem("index", "--json").json["followed"] == ["notes/Tearing.md"]
-    assert links_of(vault) == '- "[[Butter]]"'
 
 
 def test_a_persons_links_are_told_of_with_the_new_name_and_never_rewritten(

@@ -165,12 +165,7 @@ def test_from_the_setting_to_the_decision_with_a_server_as_the_model(
         assert here("add", text, *given).code == 0
     with ChatServer() as server:
         server.content = _answer
-        model = {
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_BASE_URL": server.url,
-            "AMEM_LLM_MODEL": "good",
-            "AMEM_EVOLUTION_SETTLE_SECONDS": "0",
-        }
+        model = {**server.variables(), "AMEM_EVOLUTION_SETTLE_SECONDS": "0"}
         assert here("config", "set", "evolution.mode", "review").code == 0
         before = (root / "notes/Lamination.md").read_bytes()
         added = here("add", NEW, "--title", "Torn dough", "--json", **model).json

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -82,16 +80,9 @@ def loaded(program: Program, *line: str) -> set[str]:
         "from amem_cli.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=program.folder,
-        env={**os.environ, **program.environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return set(done.stderr.rpartition("\nLOADED ")[2].split())
+    done = program.beside(sys.executable, "-c", code)
+    assert done.code == 0, done.err
+    return set(done.err.rpartition("\nLOADED ")[2].split())
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,7 @@ from tests.vaults import write_note
 
 @pytest.fixture
 def vault(amem: Program) -> Program:
-    root = amem.folder / "v"
-    (root / ".amem").mkdir(parents=True)
-    amem.environment["AMEM_VAULT"] = str(root)
+    amem.empty_vault()
     return amem
 
 
@@ -49,12 +47,7 @@ def test_the_links_of_amem_are_told_apart_and_lower_the_share_of_orphans(vault: 
 def test_what_each_model_took_is_told(vault: Program) -> None:
     with ChatServer() as server:
         server.usage = {"prompt_tokens": 1000, "completion_tokens": 100}
-        model = {
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_MODEL": "m",
-            "AMEM_LLM_BASE_URL": server.url,
-        }
-        assert vault("add", "Walrus colonies rest on ice.", **model).code == 0
+        assert vault("add", "Walrus colonies rest on ice.", **server.variables("m")).code == 0
     (use,) = vault("stats", "--json").json["models"]
     assert use["model"] == "m at 127.0.0.1" and use["calls"] >= 1
     assert "m at 127.0.0.1: " in vault("stats").out

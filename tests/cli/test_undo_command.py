@@ -10,7 +10,7 @@ from amem_cli.index.sync import synchronise
 from tests.conftest import Program
 from tests.memory.test_suggestions import suggest
 from tests.terminal import at_terminal, plain
-from tests.vaults import open_vault, tree_hashes, write_note
+from tests.vaults import hashes_but_trash, open_vault, tree_hashes, write_note
 
 
 @pytest.fixture
@@ -21,13 +21,8 @@ def vault(amem: Program) -> Path:
     return amem.folder
 
 
-def notes(vault: Path) -> dict[str, str]:
-    files = tree_hashes(vault).items()
-    return {path: sha for path, sha in files if not path.startswith(".trash")}
-
-
 def test_repeated_it_goes_back_step_by_step(amem: Program, vault: Path) -> None:
-    states = [notes(vault)]
+    states = [hashes_but_trash(vault)]
     for command in (
         ("update", "a", "--add-tag", "new", "--no-wait"),
         ("link", "a", "b"),
@@ -36,12 +31,12 @@ def test_repeated_it_goes_back_step_by_step(amem: Program, vault: Path) -> None:
         ("rm", "a"),
     ):
         assert amem(*command).code == 0
-        states.append(notes(vault))
+        states.append(hashes_but_trash(vault))
     for state in reversed(states[:-1]):
         assert amem("undo", "--yes").code == 0
-        assert notes(vault) == state
+        assert hashes_but_trash(vault) == state
     ended = amem("undo", "--yes")
-    assert (ended.code, notes(vault)) == (1, states[0])
+    assert (ended.code, hashes_but_trash(vault)) == (1, states[0])
     assert "no change to take back" in ended.err
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -142,10 +139,7 @@ def _texts(amem: Program) -> list[str]:
 
 
 def test_words_of_a_text_a_query_or_a_question_need_no_quotes(amem: Program) -> None:
-    amem("init", "v")
-    for note in (amem.folder / "v").rglob("*.md"):
-        note.unlink()
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.empty_vault()
     assert amem("add", "the", "wood", "oven", "warms", "up", "--tag", "cafe", "--no-llm").code == 0
     assert _texts(amem) == ["the wood oven warms up\n"]
     found = amem("search", "wood", "oven", "-k", "1", "--mode", "keyword", "--json").json
@@ -156,10 +150,7 @@ def test_words_of_a_text_a_query_or_a_question_need_no_quotes(amem: Program) -> 
 
 
 def test_text_may_begin_with_a_dash_and_a_misspelt_option_is_still_refused(amem: Program) -> None:
-    amem("init", "v")
-    for note in (amem.folder / "v").rglob("*.md"):
-        note.unlink()
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    amem.empty_vault()
     texts = ("- [ ] call Huber", "-5 degrees", "--- cut here", "-[x] done")
     for text in texts:
         added = amem("add", text, "--no-wait", "--title", "- of - dashes", "--tag=a")
@@ -194,22 +185,10 @@ def test_add_tells_that_the_note_is_saved_before_the_model_works(amem: Program) 
 
     with ChatServer() as server:
         server.content = slow
-        variables = {
-            "AMEM_VAULT": str(amem.folder / "v"),
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_BASE_URL": server.url,
-            "AMEM_LLM_MODEL": "test-model",
-        }
+        variables = {"AMEM_VAULT": str(amem.folder / "v"), **server.variables()}
         for options in ([], ["--json"]):
             asked.clear()
-            with subprocess.Popen(
-                [sys.executable, "-m", "amem_cli", "add", "Walruses haul out.", *options],
-                cwd=amem.folder,
-                env={**os.environ, **amem.environment, **variables},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            ) as process:
+            with amem.start("add", "Walruses haul out.", *options, **variables) as process:
                 assert process.stdout is not None
                 if not options:
                     assert process.stdout.readline() == "saved notes/Walruses haul out.md\n"
@@ -250,8 +229,7 @@ def adopted(amem: Program) -> Program:
         path = amem.folder / f"v/a {number}.md"
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"Walrus {number} sleeps on the ice of bay {number}.\n")
-    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
-    assert amem("init", "v", "--adopt").code == 0
+    amem.vault("v", "--adopt")
     assert amem("evolve", "--all").code == 0
     return amem
 
@@ -290,17 +268,6 @@ def test_a_note_of_an_undo_of_much_can_be_brought_back_alone(adopted: Program) -
     assert _contents(adopted) == made
 
 
-def test_what_was_taken_back_is_made_again_where_one_asks_for_it(adopted: Program) -> None:
-    event = next(
-        each["id"] for each in adopted("history", "a 3", "--json").json if each["kind"] == "process"
-    )
-    assert adopted("undo", event).code == 0
-    assert adopted("evolve").out == "nothing is pending\n"
-    assert b"keywords" not in _contents(adopted)["a 3.md"]
-    assert adopted("evolve", "--again", "a 3.md").code == 0
-    assert b"keywords" in _contents(adopted)["a 3.md"]
-
-
 def test_history_begins_with_what_happened_last(amem: Program) -> None:
     amem("init", "v")
     for text in ("One walrus.", "Two seals."):
@@ -323,18 +290,8 @@ def test_two_notes_that_link_each_other_are_one_line(amem: Program) -> None:
 def test_a_snippet_says_which_tasks_are_done(amem: Program) -> None:
     amem("init", "v")
     amem("--vault", "v", "add", "- [x] call Huber\n- [ ] pay Huber", "--no-wait")
-    (hit,) = amem(
-        "--vault",
-        "v",
-        "search",
-        "huber",
-        "-k",
-        "1",
-        "--mode",
-        "keyword",
-        "--no-neighbors",
-        "--json",
-    ).json["hits"]
+    search = ("search", "huber", "-k", "1", "--mode", "keyword", "--no-neighbors", "--json")
+    (hit,) = amem("--vault", "v", *search).json["hits"]
     assert hit["snippet"] == "[x] call Huber [ ] pay Huber"
 
 

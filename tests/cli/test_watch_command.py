@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -16,9 +14,7 @@ from typing import Any
 
 import pytest
 
-from amem_cli.workspace.watch_lock import is_watched
 from tests.conftest import Program
-from tests.fakes.chat_server import ChatServer
 from tests.repositories import TestRepository, new_repository, person
 from tests.terminal import at_terminal, plain
 from tests.vaults import write_note
@@ -28,12 +24,6 @@ pytestmark = pytest.mark.slow
 
 HOSTILE = "red \x1b[31m\x1b]52;c;YmFk\x07 \x9b2J \u202egnp"
 HOSTILE_NOTE = f"---\ntitle: {json.dumps(HOSTILE)}\n---\nThe penguin swims.\n"
-
-
-@pytest.fixture
-def vault(amem: Program) -> Path:
-    """A vault without notes."""
-    return amem.empty_vault()
 
 
 def statuses() -> list[str]:
@@ -124,31 +114,6 @@ def test_a_signal_while_it_works_ends_it_after_the_note_at_hand(amem: Program, v
     assert 0 < len(done) < 60
     assert set(done.values()) == {1}
     assert amem("stats", "--json").json["pending"] == 60 - len(done)
-
-
-def test_a_second_signal_ends_it_at_once(amem: Program, vault: Path) -> None:
-    write_note(vault, "walrus.md", "The walrus sleeps.\n")
-    thinks = threading.Event()
-
-    def think(body: dict[str, object]) -> str:
-        thinks.wait(PATIENCE)
-        return "{}"
-
-    with ChatServer() as server:
-        server.content = think
-        amem.environment |= {
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_MODEL": "slow",
-            "AMEM_LLM_BASE_URL": server.url,
-        }
-        with watching(amem, vault) as watcher:
-            watcher.until_told("thinking")
-            watcher.process.send_signal(signal.SIGINT)
-            # The first one is handled within a moment; two at once would be one.
-            time.sleep(0.5)
-            assert watcher.end(signal.SIGINT) == -signal.SIGINT
-        thinks.set()
-    assert not is_watched(vault)
 
 
 def test_once_handles_what_is_pending_and_exits(amem: Program, vault: Path) -> None:
@@ -333,15 +298,7 @@ def test_a_lock_that_is_deleted_is_taken_again(amem: Program, vault: Path) -> No
 
 def test_without_a_terminal_it_speaks_in_plain_lines(amem: Program, vault: Path) -> None:
     write_note(vault, "a.md", HOSTILE_NOTE)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amem_cli", "watch", "--settle", "0"],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
+    process = amem.start("watch", "--settle", "0")
     impatient = threading.Timer(PATIENCE, process.kill)
     impatient.start()
     try:

@@ -100,14 +100,6 @@ def terminal(amem: Program, vault: Path, **variables: str) -> Iterator[Terminal]
         opened.close()
 
 
-@pytest.fixture
-def vault(amem: Program) -> Path:
-    folder = amem.folder / "v"
-    folder.mkdir()
-    assert amem("init", "v", "--adopt").code == 0
-    return folder
-
-
 def rules(shown: str) -> list[int]:
     """Lengths of the lines that were drawn across the window."""
     return [len(line) for line in re.findall("(?m)^─+(?=\r?$)", plain(shown))]
@@ -165,12 +157,7 @@ def test_a_second_interruption_ends_it_at_once_and_leaves_the_terminal_as_it_was
 
     with ChatServer() as server:
         server.content = think
-        model = {
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_BASE_URL": server.url,
-            "AMEM_LLM_MODEL": "slow",
-        }
-        with terminal(amem, vault, **model) as at:
+        with terminal(amem, vault, **server.variables()) as at:
             at.until_shown("processing walrus.md")
             at.process.send_signal(signal.SIGINT)
             at.until_shown("stopping after this note")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.tiny_gguf import write_tiny_gguf
 from tests.fakes.tiny_models import save_tiny_multilingual
 from tests.missing_packages import without_packages
 
@@ -66,21 +65,10 @@ def test_the_usual_path_works(bare: Bare) -> None:
         assert (done.returncode, done.stderr.count("not installed")) == (0, 0), (line, done)
 
 
-def test_a_language_model_that_runs_here_names_the_extra(bare: Bare, tmp_path: Path) -> None:
+def test_a_language_model_that_runs_here_names_the_extra(bare: Bare) -> None:
     lines = ["error: GGUF models need llama-cpp-python, which is not installed", INSTALL_LOCAL]
     bundled = bare("model", "use", "bundled")
     assert (bundled.returncode, bundled.stderr.splitlines()) == (3, lines)
-    file = write_tiny_gguf(tmp_path / "tiny.gguf")
-    named = bare("model", "use", str(file))
-    assert (named.returncode, named.stderr.splitlines()) == (3, lines)
-    # A vault that was made where the extra is installed.
-    chosen = {"AMEM_LLM_BACKEND": "llama.cpp", "AMEM_LLM_MODEL": str(file)}
-    added = bare("add", "Walruses haul out on ice. They dive.", **chosen)
-    assert added.returncode == 0
-    assert lines[0].removeprefix("error: ") in added.stdout
-    checked = bare("doctor", **chosen)
-    assert checked.returncode == 1
-    assert lines[0].removeprefix("error: ") in checked.stdout
 
 
 def test_a_map_names_the_extra(bare: Bare) -> None:

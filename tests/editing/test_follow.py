@@ -17,7 +17,7 @@ from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import format_link
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import parse_note
-from tests.vaults import memory_process, open_vault, tree_hashes, write_note
+from tests.vaults import memory_process, open_vault, summary_of, tree_hashes, write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
 NEW = "See Lamination: the croissant dough tore in lamination, the butter was at 4 degrees."
@@ -45,13 +45,13 @@ def rename(ports: VaultPorts, root: Path, old: str, new: str) -> None:
 
 def test_a_link_follows_a_renamed_note_and_stays_the_machines(tmp_path: Path) -> None:
     ports, old, new = linked_vault(tmp_path)
-    target = ports.index.notes.summary(old)
-    assert target is not None and target.id is not None
+    target = summary_of(ports, old)
+    assert target.id is not None
     rename(ports, tmp_path, old, "notes/Butter temperature.md")
     assert update_renamed_links(ports, {target.id}) == [new]
     assert links_of(ports, new) == ("[[Butter temperature]]",)
-    summary = ports.index.notes.summary(new)
-    assert summary is not None and summary.id is not None
+    summary = summary_of(ports, new)
+    assert summary.id is not None
     owned = provenance(ports.index.events.read(summary.id)).links[target.id]
     assert (owned.text, owned.by) == ("[[Butter temperature]]", "machine")
     assert owned.reason
@@ -111,8 +111,7 @@ def test_following_can_be_taken_back(tmp_path: Path) -> None:
 
 def machine_link(ports: VaultPorts, source: str, target: str) -> None:
     """A link as the memory process writes it, also where another one of this text is there."""
-    summary = ports.index.notes.summary(target)
-    assert summary is not None
+    summary = summary_of(ports, target)
     text = format_link(shortest_target(target, ports.index.names))
     record = LinkRecord(summary.key, target, text, "related", 0.9, "alike")
     with ports.changes.locked():
@@ -162,8 +161,7 @@ def test_a_rename_changes_no_context(tmp_path: Path) -> None:
         assert draft.change({"context": context}, new_event(ports, "construct"))
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [path])
-    note = ports.index.notes.summary("notes/Layers.md")
-    assert note is not None
+    note = summary_of(ports, "notes/Layers.md")
     moved = move(ports, note, "Butter").path
     rename(ports, tmp_path, "notes/Lamination.md", "other/Lamination of dough.md")
     assert update_renamed_links(ports) == []

@@ -9,7 +9,7 @@ import pytest
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, update
-from amem_cli.editing.review import Decisions, ReviewItem, accept, items_named, reject, review_items
+from amem_cli.editing.review import Decisions, accept, items_named, reject, review_items
 from amem_cli.editing.undo import undo
 from amem_cli.errors import NotFoundError, Problem
 from amem_cli.index.memory_index import VaultPorts
@@ -19,7 +19,7 @@ from amem_cli.memory.outcome import Outcome
 from amem_cli.notes.note import Note, parse_note
 from tests.fakes.language_model import ScriptedModel
 from tests.memory.test_evolve import CHANGE, NEW, add_old, linking
-from tests.vaults import memory_process, open_vault
+from tests.vaults import memory_process, open_vault, summary_of
 
 
 def propose(ports: VaultPorts, title: str = "Torn dough") -> Outcome:
@@ -31,21 +31,6 @@ def propose(ports: VaultPorts, title: str = "Torn dough") -> Outcome:
 
 def read(ports: VaultPorts, path: str) -> Note:
     return parse_note(path, ports.vault.read(path).raw, ports.names)
-
-
-def test_older_notes_wait_and_the_new_one_is_done(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    old = add_old(ports)
-    before = (tmp_path / old).read_bytes()
-    outcome = propose(ports)
-    assert (tmp_path / old).read_bytes() == before
-    assert outcome.evolved == ()
-    assert outcome.metadata.context and outcome.links
-    fields = {each.proposal.change.field: each for each in review_items(ports)}
-    assert set(fields) == {"keywords", "tags", "context"}
-    assert fields["context"].path == old
-    assert fields["context"].because == "Torn dough"
-    assert fields["context"].proposal.reason == CHANGE["why"]
 
 
 def test_proposals_survive_a_restart_and_the_loss_of_the_index(tmp_path: Path) -> None:
@@ -84,9 +69,7 @@ def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(tmp_path: P
     ports = open_vault(tmp_path)
     old = add_old(ports)
     propose(ports)
-    summary = ports.index.notes.summary(old)
-    assert summary is not None
-    update(ports, summary, FieldEdits(context="My own sentence."))
+    update(ports, summary_of(ports, old), FieldEdits(context="My own sentence."))
     decisions = accept(ports, review_items(ports))
     assert [each.outdated for each in decisions.outdated] == ["you wrote its context since"]
     assert len(decisions.accepted) == 2
@@ -98,9 +81,7 @@ def test_what_a_person_added_to_a_list_since_stays(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     propose(ports)
-    summary = ports.index.notes.summary(old)
-    assert summary is not None
-    update(ports, summary, FieldEdits(add_keywords=["my own"]))
+    update(ports, summary_of(ports, old), FieldEdits(add_keywords=["my own"]))
     accept(ports, review_items(ports))
     assert {"my own", "fridge"} <= set(read(ports, old).keywords)
 
@@ -171,10 +152,6 @@ def test_an_unreadable_proposal_is_told_and_stops_nothing(tmp_path: Path, conten
     assert [problem.path for problem in problems] == [".amem/review/000.json"]
 
 
-def of_field(ports: VaultPorts, name: str) -> ReviewItem:
-    return next(each for each in review_items(ports) if each.proposal.change.field == name)
-
-
 def test_proposals_wait_while_their_note_is_in_the_middle_of_a_merge(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
@@ -221,9 +198,7 @@ def test_what_is_turned_down_stays_so_when_the_rest_of_the_list_changes(tmp_path
     old = add_old(ports)
     propose(ports)
     reject(ports, review_items(ports))
-    summary = ports.index.notes.summary(old)
-    assert summary is not None
-    update(ports, summary, FieldEdits(add_keywords=["my own"]))
+    update(ports, summary_of(ports, old), FieldEdits(add_keywords=["my own"]))
     assert propose(ports, "Torn dough again").proposed == ()
 
 

@@ -10,6 +10,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 import yaml
 
@@ -38,6 +39,17 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def ports(root: Path) -> VaultPorts:
     return open_vault(root)
+
+
+def changed_chroma(folder: Path, *statements: str) -> Path:
+    """A database of Chroma, after some statements."""
+    folder.mkdir(exist_ok=True)
+    place = folder / "chroma.sqlite3"
+    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
+    with contextlib.closing(apsw.Connection(str(place))) as db:
+        for statement in statements:
+            db.execute(statement)
+    return place
 
 
 def bring_in(ports: VaultPorts, source: Path, **options: Any) -> ImportReport:
@@ -360,8 +372,6 @@ def test_memories_of_mem0_keep_ids_dates_and_metadata(ports: VaultPorts, root: P
 def test_the_history_of_mem0_gives_the_last_text_of_what_is_remembered(
     ports: VaultPorts, root: Path, tmp_path: Path
 ) -> None:
-    import apsw
-
     db = apsw.Connection(str(tmp_path / "history.db"))
     db.execute(
         "CREATE TABLE history(id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT,"
@@ -743,66 +753,38 @@ def test_a_source_that_cannot_be_read_is_one_error(
 def test_a_database_with_views_and_triggers_runs_none_of_them(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
-    import apsw
-
-    shutil.copytree(DATA / "chroma-1.5.9", tmp_path / "db")
-    db = apsw.Connection(str(tmp_path / "db/chroma.sqlite3"))
-    db.execute("DROP TABLE embedding_metadata")
-    db.execute("CREATE VIEW embedding_metadata AS SELECT 1 AS id")
-    db.close()
+    place = changed_chroma(
+        tmp_path / "db",
+        "DROP TABLE embedding_metadata",
+        "CREATE VIEW embedding_metadata AS SELECT 1 AS id",
+    )
     with pytest.raises(SettingsError, match="no table embedding_metadata"):
-        bring_in(ports, tmp_path / "db")
+        bring_in(ports, place.parent)
 
 
-def test_a_database_with_text_that_is_none_gives_what_can_be_read(
-    ports: VaultPorts, tmp_path: Path
+@pytest.mark.parametrize("text", ["CAST(x'ff41' AS TEXT)", "printf('%.*c', 70000000, 'x')"])
+def test_one_endless_text_or_none_of_a_database_stops_no_other_note(
+    ports: VaultPorts, tmp_path: Path, text: str
 ) -> None:
-    import apsw
-
-    place = tmp_path / "chroma.sqlite3"
-    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
-    with contextlib.closing(apsw.Connection(str(place))) as db:
-        db.execute(
-            "UPDATE embedding_metadata SET string_value = CAST(x'ff41' AS TEXT)"
-            " WHERE key IN ('chroma:document', 'content') AND id = 1"
-        )
-        db.execute("INSERT INTO embedding_metadata(id, key) VALUES(2, CAST(x'ff' AS TEXT))")
-    report = bring_in(ports, place)
-    assert (len(report.made), [problem.message for problem in report.refused]) == (
-        4,
-        ["no “content”"],
+    place = changed_chroma(
+        tmp_path,
+        f"UPDATE embedding_metadata SET string_value = {text}"
+        " WHERE key IN ('chroma:document', 'content') AND id = 1",
+        "INSERT INTO embedding_metadata(id, key) VALUES(2, CAST(x'ff' AS TEXT))",
     )
-
-
-def test_one_endless_text_of_a_database_stops_no_other_note(
-    ports: VaultPorts, tmp_path: Path
-) -> None:
-    import apsw
-
-    place = tmp_path / "chroma.sqlite3"
-    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
-    with contextlib.closing(apsw.Connection(str(place))) as db:
-        db.execute(
-            "UPDATE embedding_metadata SET string_value = printf('%.*c', 70000000, 'x')"
-            " WHERE key IN ('chroma:document', 'content') AND id = 1"
-        )
     report = bring_in(ports, place)
-    assert (len(report.made), [problem.message for problem in report.refused]) == (
-        4,
-        ["no “content”"],
-    )
+    refused = [problem.message for problem in report.refused]
+    assert (len(report.made), refused) == (4, ["no “content”"])
 
 
 def test_a_memory_without_a_time_of_its_own_has_that_of_its_row(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
-    import apsw
-
-    place = tmp_path / "chroma.sqlite3"
-    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
-    with contextlib.closing(apsw.Connection(str(place))) as db:
-        db.execute("UPDATE embedding_metadata SET string_value = 'soon' WHERE key = 'timestamp'")
-        db.execute("UPDATE embeddings SET created_at = '2024-05-06 07:08:09'")
+    place = changed_chroma(
+        tmp_path,
+        "UPDATE embedding_metadata SET string_value = 'soon' WHERE key = 'timestamp'",
+        "UPDATE embeddings SET created_at = '2024-05-06 07:08:09'",
+    )
     made = bring_in(ports, place).made
     notes = [parse_note(each.path, ports.vault.read(each.path).raw) for each in made]
     assert {note.created[:10] for note in notes} == {"2024-05-06"}
@@ -811,8 +793,6 @@ def test_a_memory_without_a_time_of_its_own_has_that_of_its_row(
 def test_a_database_in_use_is_read_with_what_is_not_yet_in_its_main_file(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
-    import apsw
-
     shutil.copytree(DATA / "chroma-1.5.9", tmp_path / "db")
     db = apsw.Connection(str(tmp_path / "db/chroma.sqlite3"))
     db.pragma("journal_mode", "wal")

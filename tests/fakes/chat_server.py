@@ -73,6 +73,14 @@ class ChatServer:
     def port(self) -> int:
         return int(self._server.server_address[1])
 
+    def variables(self, model: str = "test-model") -> dict[str, Any]:
+        """What makes the program ask this server."""
+        return {
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_BASE_URL": self.url,
+            "AMEM_LLM_MODEL": model,
+        }
+
     @property
     def url(self) -> str:
         return f"{self._scheme}://127.0.0.1:{self.port}/v1"

@@ -25,9 +25,7 @@ def server() -> Iterator[ChatServer]:
 def vault(amem: Program, server: ChatServer) -> Path:
     """A vault that asks the server, as a person set it up."""
     amem.environment |= {
-        "AMEM_LLM_BACKEND": "openai",
-        "AMEM_LLM_MODEL": "m",
-        "AMEM_LLM_BASE_URL": server.url,
+        **server.variables("m"),
         "AMEM_LLM_DEADLINE_SECONDS": "60",
         "AMEM_API_KEY": KEY,
         "AMEM_STATE_DIR": str(amem.folder / "state"),

@@ -15,7 +15,7 @@ from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.note import body_bytes, parse_note
 from tests.fakes.encoder import FakeEncoder
 from tests.notes.front_matter_cases import EDITABLE, HOSTILE, REFUSED, header
-from tests.vaults import open_vault, write_note
+from tests.vaults import open_vault, summary_of, write_note
 
 NEIGHBOURS: dict[str, bytes] = {
     "blanks behind both fences": b"---   \na: 1\n--- \t\ntext\n",
@@ -121,8 +121,7 @@ def test_tags_are_stable_however_often_they_are_written(tmp_path: Path) -> None:
     synchronise(ports)
     versions = []
     for _ in range(4):
-        summary = ports.index.notes.summary("n.md")
-        assert summary is not None
+        summary = summary_of(ports, "n.md")
         update(ports, summary, FieldEdits(add_tags=["new"]))
         versions.append((tmp_path / "n.md").read_bytes())
     assert len(set(versions)) == 1

@@ -41,11 +41,9 @@ def fill(root: Path, notes: int = NOTES) -> None:
 
 @pytest.fixture
 def vault(amem: Program) -> Path:
-    root = amem.folder / "v"
     amem.environment |= with_quick_encoder(amem.folder / "cache")
-    assert amem("init", "v").code == 0
+    root = amem.vault()
     fill(root)
-    amem.environment["AMEM_VAULT"] = str(root)
     assert amem("list").code == 0
     return root
 

@@ -112,14 +112,7 @@ def test_a_signal_ends_a_command_with_its_code_and_the_next_one_completes(
     amem("init", "v")
     for name in range(2500):
         write_note(amem.folder / "v", f"many/{name}.md", f"walrus {name} [[{name + 1}]]\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amem_cli", "--vault", "v", "list", "--json"],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = amem.start("--vault", "v", "list", "--json")
     index = amem.folder / "v/.amem/index.db-wal"
     deadline = time.monotonic() + PATIENCE
     while not index.exists() and time.monotonic() < deadline:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -48,16 +46,7 @@ def faulty(amem: Program, *line: str, error: str = "EACCES", emptied: bool = Tru
     text = FAULT.format(error=error, events="".join(f"{name!r}," for name in events))
     (folder / "sitecustomize.py").write_text(text)
     path = f"{amem.environment['PYTHONPATH']}{os.pathsep}{folder}"
-    done = subprocess.run(
-        [sys.executable, "-m", "amem_cli", *line],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment, "PYTHONPATH": path},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return amem(*line, PYTHONPATH=path)
 
 
 def intents(vault: Path) -> list[str]:

@@ -15,7 +15,7 @@ from amem_cli.errors import NotFoundError, Problem
 from amem_cli.index.sync import synchronise
 from amem_cli.search.read import note_named
 from tests.conftest import Program
-from tests.vaults import open_vault, write_note
+from tests.vaults import open_vault, summary_of, write_note
 
 TITLES = (
     *("a/b", "..", "../../etc/passwd", "-rf", ".hidden", "dot.", "space ", "CON", "nul.txt"),
@@ -33,8 +33,7 @@ def test_every_title_gets_a_portable_file_and_keeps_its_words(tmp_path: Path) ->
         full = (inside / path).resolve()
         assert full.is_relative_to(inside / "notes")
         assert len(full.name.encode()) <= 200
-        summary = ports.index.notes.summary(path)
-        assert summary is not None
+        summary = summary_of(ports, path)
         wanted = " ".join(title.split())
         assert unicodedata.normalize("NFC", summary.title) == unicodedata.normalize("NFC", wanted)
     assert [path.name for path in tmp_path.iterdir()] == ["vault"]
@@ -51,8 +50,7 @@ def test_a_name_of_the_longest_kind_is_edited_and_removed(tmp_path: Path) -> Non
     synchronise(ports)
     for name in names:
         for _ in range(2):
-            summary = ports.index.notes.summary(f"notes/{name}")
-            assert summary is not None
+            summary = summary_of(ports, f"notes/{name}")
             update(ports, summary, FieldEdits(add_tags=["a"]))
             remove(ports, summary)
             write_note(tmp_path, f"notes/{name}", "text again\n")
@@ -76,8 +74,8 @@ def test_a_note_below_the_longest_path_is_read_or_reported(tmp_path: Path) -> No
     synchronise(ports)
     assert list(ports.index.text.keyword_scores(["walrus"], 5)) == ["good.md"]
     (deep,) = ports.index.text.keyword_scores(["narwhal"], 5)
-    summary = ports.index.notes.summary(deep)
-    assert summary is not None and len(deep) > 4096
+    summary = summary_of(ports, deep)
+    assert len(deep) > 4096
     assert update(ports, summary, FieldEdits(add_tags=["deep"])) == ("tags",)
     subprocess.run(["rm", "-rf", str(tmp_path / ("d" * 200))], check=True)
 
@@ -172,8 +170,8 @@ def test_the_same_id_twice_is_two_notes(tmp_path: Path) -> None:
     assert (tmp_path / "a.md").read_text() == text
     assert (tmp_path / "b.md").read_text().endswith("narwhal\n")
     new = add(ports, NewNote("third"))
-    summary = ports.index.notes.summary(new)
-    assert summary is not None and summary.id != "20260101120000"
+    summary = summary_of(ports, new)
+    assert summary.id != "20260101120000"
 
 
 def test_problems_of_names_are_valid_text(tmp_path: Path) -> None:

@@ -287,8 +287,7 @@ def test_a_note_of_an_adopted_folder_is_pending_too_if_the_analyzer_stood_in(
     adopted.mkdir()
     (adopted / "Torn.md").write_text(f"{TEXT} See [[Butter]].\n")
     (adopted / "Butter.md").write_text("Butter for lamination is at 14 degrees.\n")
-    amem.environment["AMEM_VAULT"] = str(adopted)
-    assert amem("init", str(adopted), "--adopt").code == 0
+    amem.vault(str(adopted), "--adopt")
     gone = {"AMEM_LLM_BASE_URL": "http://127.0.0.1:9/v1"}
     assert amem("stats", "--json").json["pending"] == 0
     assert amem("evolve", "--all", **gone).code == 1

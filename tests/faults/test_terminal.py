@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Answer, Program
+from tests.conftest import Program
+from tests.terminal import at_terminal
 from tests.vaults import write_note
 
 pytestmark = pytest.mark.slow
@@ -31,31 +29,6 @@ def nasty(amem: Program) -> Program:
     write_note(root, "broken.md", f'---\na: 1\n"{escaped}": 1\n"{escaped}": 2\n---\n{NASTY}\n')
     (root / "\x1b[31mname.md").write_text("x")
     return amem
-
-
-def on_terminal(program: Program, *line: str, limit: int = 1_000_000) -> Answer:
-    """Run a command with a terminal as its output."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amem_cli", *line],
-        stdin=subprocess.DEVNULL,
-        stdout=slave,
-        stderr=slave,
-        cwd=program.folder,
-        env={**os.environ, **program.environment, "NO_COLOR": "1", "TERM": "dumb"},
-    )
-    os.close(slave)
-    said = b""
-    while len(said) < limit:
-        try:
-            piece = os.read(master, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        said += piece
-    os.close(master)
-    return Answer(process.wait(60), said.decode("utf-8"), "")
 
 
 @pytest.mark.parametrize(
@@ -80,10 +53,11 @@ def on_terminal(program: Program, *line: str, limit: int = 1_000_000) -> Answer:
     ],
 )
 def test_no_command_lets_a_note_steer_the_terminal(nasty: Program, line: list[str]) -> None:
-    answer = on_terminal(nasty, *line)
-    assert "Traceback" not in answer.out
-    assert answer.out
-    assert [mark for mark in STEERING if mark in answer.out] == []
+    variables = {**nasty.environment, "NO_COLOR": "1", "TERM": "dumb"}
+    _, shown = at_terminal(nasty.folder, line, [], **variables)
+    assert "Traceback" not in shown
+    assert shown
+    assert [mark for mark in STEERING if mark in shown] == []
 
 
 def test_a_full_or_closed_output_is_told_with_its_code(amem: Program) -> None:
@@ -103,16 +77,9 @@ def test_a_full_or_closed_output_is_told_with_its_code(amem: Program) -> None:
     for line, code in cases:
         if "/dev/full" in line and not Path("/dev/full").exists():
             continue
-        done = subprocess.run(
-            ["bash", "-c", f"{program} {line}"],
-            cwd=amem.folder,
-            env={**os.environ, **amem.environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, line) == (code, line), done.stderr
-        assert "Traceback" not in done.stderr and "bug" not in done.stderr
+        done = amem.beside("bash", "-c", f"{program} {line}")
+        assert (done.code, line) == (code, line), done.err
+        assert "Traceback" not in done.err and "bug" not in done.err
 
 
 def test_a_reader_that_leaves_early_ends_the_command_quietly(amem: Program) -> None:
@@ -120,12 +87,6 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(amem: Program) -> N
     for number in range(200):
         write_note(amem.folder / "v", f"{number}.md", f"{number} " + "text " * 500 + "\n")
     for line in ("list", "export", "list --json", "search text --mode keyword -k 200"):
-        done = subprocess.run(
-            ["bash", "-c", f"{sys.executable} -m amem_cli --vault v {line} | head -c 1"],
-            cwd=amem.folder,
-            env={**os.environ, **amem.environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (len(done.stdout), done.stderr) == (1, ""), line
+        program = f"{sys.executable} -m amem_cli --vault v {line}"
+        done = amem.beside("bash", "-c", f"{program} | head -c 1")
+        assert (len(done.out), done.err) == (1, ""), line

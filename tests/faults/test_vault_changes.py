@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.faults.index_states import rebuilt_dump
 from tests.index_dump import canonical_dump
+from tests.repositories import TestRepository, new_repository, person
 from tests.vaults import write_note
 
 
@@ -192,33 +192,23 @@ def test_a_folder_moved_out_and_back_is_forgotten_and_found(held: Held, tmp_path
 # Git goes back and forth in history; the journal is part of it.
 
 
-def git(folder: Path, *words: str) -> str:
-    options = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "gc.auto=0")
-    done = subprocess.run(
-        ["git", *options, *words], cwd=folder, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
 @pytest.fixture
-def repository(amem: Program) -> Path:
+def repository(amem: Program) -> TestRepository:
     """Three commits: 600 notes; all edited, some renamed; some processed by the machine."""
     root = amem.folder / "v"
     assert amem("init", "v").code == 0
     for number in range(600):
         write_note(root, f"notes/{number:03}.md", f"walrus {number} of [[{number + 1:03}]]\n")
     write_note(root, "notes/kept.md", with_id(1, "kept"))
-    git(root, "init", "-q", "-b", "main")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "first")
+    repo = new_repository(root, person(amem.folder / "home"))
+    repo.save(".", message="first")
     for number in range(600):
         write_note(root, f"notes/{number:03}.md", f"penguin {number} of [[{number + 1:03}]]\n")
     (root / "notes/000.md").rename(root / "notes/renamed.md")
     (root / "notes/001.md").unlink()
     (root / "notes/kept.md").rename(root / "notes/kept elsewhere.md")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "second")
-    return root
+    repo.save(".", message="second")
+    return repo
 
 
 def process(amem: Program, root: Path, *titles: str) -> None:
@@ -228,11 +218,12 @@ def process(amem: Program, root: Path, *titles: str) -> None:
     assert amem("--vault", str(root), "link", titles[0], titles[-1]).code == 0
 
 
-def test_checkouts_stashes_and_rebases_are_followed(amem: Program, repository: Path) -> None:
-    root = repository
+def test_checkouts_stashes_and_rebases_are_followed(
+    amem: Program, repository: TestRepository
+) -> None:
+    root, git = repository.top, repository.git
     process(amem, root, "One", "Two")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "third")
+    repository.save(".", message="third")
     held = Held(root)
     try:
         held.read()
@@ -241,27 +232,27 @@ def test_checkouts_stashes_and_rebases_are_followed(amem: Program, repository: P
         assert events >= 3
         held.use("20260101120001")
         for target in ("HEAD~1", "HEAD~1", "main"):
-            git(root, "checkout", "-q", target)
+            git("checkout", "-q", target)
             held.read()
         assert len(held.workspace.index.events.read()) == events
         assert {note.path for note in held.workspace.index.queue.pending()} == pending
         assert held.used("20260101120001") == 1
-        git(root, "checkout", "-q", "HEAD~2")
+        git("checkout", "-q", "HEAD~2")
         held.read()
         assert [event.kind for event in held.workspace.index.events.read()] == ["baseline"]
         found = held.workspace.index.notes.find("20260101120001")
         assert [note.path for note in found] == ["notes/kept.md"]
-        git(root, "checkout", "-q", "main")
+        git("checkout", "-q", "main")
 
         process(amem, root, "Three", "One")
         write_note(root, "notes/002.md", "stashed\n")
         held.read()
         more = len(held.workspace.index.events.read())
         assert more > events
-        git(root, "stash", "-q", "-u")
+        git("stash", "-q", "-u")
         held.read()
         assert len(held.workspace.index.events.read()) == events
-        git(root, "stash", "pop", "-q")
+        git("stash", "pop", "-q")
         held.read()
         assert len(held.workspace.index.events.read()) == more
         assert list(held.workspace.index.text.keyword_scores(["stashed"], 5)) == ["notes/002.md"]
@@ -269,26 +260,24 @@ def test_checkouts_stashes_and_rebases_are_followed(amem: Program, repository: P
         held.workspace.close()
 
 
-def test_a_rebase_joins_two_journals(amem: Program, repository: Path) -> None:
-    root = repository
-    git(root, "checkout", "-q", "-b", "other")
+def test_a_rebase_joins_two_journals(amem: Program, repository: TestRepository) -> None:
+    root, git = repository.top, repository.git
+    git("checkout", "-q", "-b", "other")
     process(amem, root, "Other", "Another")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "of the other branch")
+    repository.save(".", message="of the other branch")
     held = Held(root)
     try:
         held.read()
         ours = len(held.workspace.index.events.read())
-        git(root, "checkout", "-q", "main")
+        git("checkout", "-q", "main")
         held.read()
         assert [event.kind for event in held.workspace.index.events.read()] == ["baseline"]
         process(amem, root, "Main", "Side")
-        git(root, "add", "-A")
-        git(root, "commit", "-qm", "of the main branch")
+        repository.save(".", message="of the main branch")
         held.read()
         theirs = len(held.workspace.index.events.read())
-        git(root, "checkout", "-q", "other")
-        git(root, "rebase", "-q", "main")
+        git("checkout", "-q", "other")
+        git("rebase", "-q", "main")
         held.read()
         assert len(held.workspace.index.events.read()) == ours + theirs - 1
         assert held.workspace.index.notes.find("Main") != []

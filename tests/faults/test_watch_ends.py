@@ -97,12 +97,7 @@ def test_it_ends_while_a_server_never_answers_and_many_notes_are_saved(
 ) -> None:
     with ChatServer() as server:
         server.faults, server.retry_after = [fault], "80"
-        model: dict[str, Any] = {
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_BASE_URL": server.url,
-            "AMEM_LLM_MODEL": "slow",
-        }
-        with watching(amem, vault, **model) as watcher, saving(vault):
+        with watching(amem, vault, **server.variables()) as watcher, saving(vault):
             watcher.until(lambda: server.requests)
             watcher.until_told("noticed")
             assert_it_ends(watcher, number)

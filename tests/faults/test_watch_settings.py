@@ -17,11 +17,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def vault(amem: Program) -> Path:
     """A vault in which notes rest for a day, by its settings."""
-    folder = amem.folder / "v"
-    folder.mkdir()
     amem.environment |= with_quick_encoder(amem.folder / "cache")
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(folder)
+    folder = amem.empty_vault()
     assert amem("config", "set", "evolution.settle_seconds", "86400").code == 0
     return folder
 

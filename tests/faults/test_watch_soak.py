@@ -94,8 +94,7 @@ def test_a_watcher_stays_as_it_is_however_long_people_edit(amem: Program, tmp_pa
     else:
         for number in range(NOTES):
             write_note(root, f"{number % 5}/n{number}.md", "A note of before.\n")
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(root)
+    amem.vault("v", "--adopt")
     somebody = Person(new_repository(root, person(tmp_path / "home")), random.Random(5))
     somebody.check_out()
     with watching(amem, root, "--settle", "86400") as watcher:

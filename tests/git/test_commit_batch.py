@@ -93,12 +93,6 @@ def test_one_note() -> None:
     )
 
 
-def test_many_notes() -> None:
-    lines = commit_message([*a_run(1), *a_run(16, OVEN)]).splitlines()
-    assert lines[0] == "amem: 2 notes processed, 4 links made, 1 note evolved"
-    assert lines[-2:] == ["Amem-Event: 0001", "Amem-Event: 0010"]
-
-
 def test_a_note_without_links() -> None:
     assert commit_message(a_run()[:2]).startswith("amem: “Dough temperature” described\n")
     assert commit_message(a_run()[:1]) == "amem: “Dough temperature” processed\n\nAmem-Event: 0001"

@@ -26,6 +26,14 @@ def repo(tmp_path: Path) -> TestRepository:
     return made
 
 
+@pytest.fixture
+def marks(tmp_path: Path) -> Path:
+    """Where programs that must not run would leave their marks."""
+    folder = tmp_path / "marks"
+    folder.mkdir()
+    return folder
+
+
 def commit(repo: TestRepository, *paths: str, vault: str = "", **variables: str) -> CommitReport:
     """Commit files of the vault as the program does."""
     environment = {**repo.environment, **variables}
@@ -214,7 +222,6 @@ def test_a_folder_where_the_user_staged_a_file_is_left_out(repo: TestRepository)
 
 def install_marks(repo: TestRepository, marks: Path) -> None:
     """Everything that git can be told to run, each leaving a mark."""
-    marks.mkdir()
     for name in HOOKS:
         repo.mark(name, marks).rename(repo.top / ".git/hooks" / name)
     monitor = repo.mark("fsmonitor", marks)
@@ -236,12 +243,11 @@ def install_marks(repo: TestRepository, marks: Path) -> None:
         repo.git("config", key, value)
 
 
-def test_nothing_that_the_repository_brings_is_run(repo: TestRepository, tmp_path: Path) -> None:
+def test_nothing_that_the_repository_brings_is_run(repo: TestRepository, marks: Path) -> None:
     repo.write(".gitattributes", "*.one filter=one\n*.two filter=two\n")
     repo.write("kept.one", "raw\n")
     repo.write("kept.two", "raw\n")
     repo.save(".gitattributes", "kept.one", "kept.two")
-    marks = tmp_path / "marks"
     install_marks(repo, marks)
     # As old as the index: git has to read these to tell whether they changed.
     index = (repo.top / ".git/index").stat().st_mtime_ns
@@ -265,10 +271,8 @@ def test_nothing_that_the_repository_brings_is_run(repo: TestRepository, tmp_pat
 
 @pytest.mark.parametrize("configured", ["clean", "process", ""])
 def test_a_note_with_a_filter_is_left_out_raw(
-    repo: TestRepository, tmp_path: Path, configured: str
+    repo: TestRepository, marks: Path, configured: str
 ) -> None:
-    marks = tmp_path / "marks"
-    marks.mkdir()
     repo.write(".gitattributes", "secret/** filter=crypt diff=crypt\n")
     if configured:
         repo.git("config", f"filter.crypt.{configured}", str(repo.mark("crypt", marks)))
@@ -284,9 +288,7 @@ def test_a_note_with_a_filter_is_left_out_raw(
     assert "a word that nobody may read" not in objects
 
 
-def test_a_partial_clone_fetches_nothing(repo: TestRepository, tmp_path: Path) -> None:
-    marks = tmp_path / "marks"
-    marks.mkdir()
+def test_a_partial_clone_fetches_nothing(repo: TestRepository, tmp_path: Path, marks: Path) -> None:
     repo.git("config", "uploadpack.allowFilter", "true")
     clone = repo.at(tmp_path / "clone")
     words = ("clone", "-q", "--no-checkout", "--filter=tree:0", repo.top.as_uri(), str(clone.top))
@@ -394,16 +396,6 @@ def test_a_commit_that_the_user_is_making_is_not_disturbed(repo: TestRepository,
     before = (repo.head(), index_of(repo), (repo.top / ".git/HEAD").read_bytes())
     assert commit(repo, "b.md") == CommitReport(skipped=reason)
     assert (repo.head(), index_of(repo), (repo.top / ".git/HEAD").read_bytes()) == before
-
-
-def test_a_bisect_is_not_disturbed(repo: TestRepository) -> None:
-    repo.write("a.md", "more\n")
-    repo.save("a.md")
-    repo.git("bisect", "start")
-    repo.write("b.md", "by the machine\n")
-    before = repo.head()
-    assert commit(repo, "b.md").skipped == "a bisect is in progress"
-    assert repo.head() == before
 
 
 def test_a_lock_that_somebody_holds_is_respected(repo: TestRepository) -> None:
@@ -584,9 +576,7 @@ def test_a_repository_that_went_away_is_told(repo: TestRepository, tmp_path: Pat
     assert commit(side, "a.md").skipped.startswith("not a git repository: ")
 
 
-def test_without_git_the_changes_wait(repo: TestRepository, tmp_path: Path) -> None:
-    marks = tmp_path / "marks"
-    marks.mkdir()
+def test_without_git_the_changes_wait(repo: TestRepository, tmp_path: Path, marks: Path) -> None:
     (tmp_path / "empty").mkdir()
     repo.write("a.md", "changed\n")
     assert commit(repo, "a.md", PATH=str(tmp_path / "empty")).skipped == "git is not installed"
@@ -644,14 +634,4 @@ def test_every_kind_of_repository(
     assert repo.changed() == {"a.md": "D", "kept/b.md": "M", "kept/new.md": "A"}
     assert repo.status() == ["A  kept/staged.md"]
     assert (repo.top / ".git/index").stat().st_mode == mode
-    assert_sound(repo)
-
-
-def test_two_batches_follow_each_other(repo: TestRepository) -> None:
-    for number in range(3):
-        repo.write("a.md", f"{number}\n")
-        repo.write(f"n{number}.md", "new\n")
-        assert commit(repo, "a.md", f"n{number}.md").commit
-    assert len(repo.git("log", "--format=%h").split()) == 4
-    assert repo.status() == []
     assert_sound(repo)

@@ -8,19 +8,12 @@ from amem_cli.graph.graph import build, distances, neighbourhood, part
 from amem_cli.index.records import NoteLink, NoteSummary
 from amem_cli.journal.events import LinkRecord
 from amem_cli.notes.names import NameTable
+from tests.networks import made_up_note
 
 
-def a_note(
-    path: str,
-    tags: tuple[str, ...] = (),
-    *,
-    keywords: tuple[str, ...] = (),
-    created: str = "",
-) -> NoteSummary:
+def a_note(path: str, tags: tuple[str, ...] = ()) -> NoteSummary:
     title = path.removesuffix(".md")
-    return NoteSummary(
-        path, f"id-{title}", title, created, "", keywords, tags, "", (), False, "", "", ""
-    )
+    return made_up_note(path, title, id=f"id-{title}", tags=tags)
 
 
 def network(notes: list[NoteSummary], links: list[tuple[str, str, str]], **records: LinkRecord):  # type: ignore[no-untyped-def]

@@ -10,8 +10,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from amem_cli.data import table
 from amem_cli.graph.clusters import clusters
 from amem_cli.graph.graph import Edge, Graph
@@ -206,28 +204,12 @@ def test_notes_and_links_have_the_days_on_which_they_were_made() -> None:
     assert document["link_days"] == [2, 1, 1]
 
 
-@pytest.fixture
-def notes(amem: Program) -> Path:
-    """A vault from the template."""
-    assert amem("init", "notes").code == 0
-    return amem.folder / "notes"
-
-
-def test_the_program_writes_the_page_of_a_vault(amem: Program, notes: Path) -> None:
-    written = amem("--vault", str(notes), "graph", "--format", "html", "--output", "graph.html")
+def test_the_program_writes_the_page_of_a_vault(amem: Program) -> None:
+    amem.vault("notes")
+    written = amem("graph", "--format", "html", "--output", "graph.html")
     assert written.code == 0, written.err
     document = content((amem.folder / "graph.html").read_text(encoding="utf-8"))
     assert document["vault"] == "notes"
     beginnings = {row[1]: row[9] for row in document["notes"]}
     assert beginnings["Linking beats filing"]
     assert all(len(beginning) <= 300 for beginning in beginnings.values())
-
-
-def test_the_page_holds_private_notes_only_when_asked(amem: Program, notes: Path) -> None:
-    (notes / "diary.md").write_text("---\nprivate: true\n---\n# My diary\n\nNot for others.\n")
-    command = ("--vault", str(notes), "graph", "--format", "html", "--output")
-    assert amem(*command, "all.html", "--private").code == 0
-    assert amem(*command, "open.html").code == 0
-    assert "Not for others" in (amem.folder / "all.html").read_text(encoding="utf-8")
-    shown = (amem.folder / "open.html").read_text(encoding="utf-8")
-    assert "Not for others" not in shown and "diary" not in shown

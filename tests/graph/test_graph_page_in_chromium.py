@@ -56,6 +56,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pages")
 
 
+def page_in(folder: Path, network: Graph, **options: Any) -> Path:
+    """The page of a network as a file."""
+    file = folder / "page.html"
+    page = graph_page(network, **{"vault_name": "v", "clusters": clusters(network), **options})
+    file.write_text(page, encoding="utf-8")
+    return file
+
+
 def small_network() -> Graph:
     made = {
         path: made_up_note(path, title, tags=tags, aliases=aliases, context=f"About {title}.")
@@ -80,16 +88,13 @@ def small_network() -> Graph:
 
 @pytest.fixture(scope="module")
 def small(folder: Path) -> Path:
-    file = folder / "small.html"
-    network = small_network()
-    page = graph_page(
-        network,
+    file = page_in(
+        folder,
+        small_network(),
         vault_name="My notes & more",
-        clusters=clusters(network),
         passages=lambda path: [f"What {path} begins with."],
     )
-    file.write_text(page, encoding="utf-8")
-    return file
+    return file.rename(folder / "small.html")
 
 
 def choose(page: Page, query: str) -> None:
@@ -120,9 +125,7 @@ def test_suggestions_are_drawn_and_told_where_the_reader_asks_for_them(
         "bread/Sourdough.md", "alone.md", "property", "machine", "causes", 0.4,
         "Both speak of yeast.", suggested=True,
     )  # fmt: skip
-    network = replace(small_network(), suggested=(edge,))
-    file = folder / "suggested.html"
-    file.write_text(graph_page(network, vault_name="v", clusters=clusters(network)), "utf-8")
+    file = page_in(folder, replace(small_network(), suggested=(edge,)))
     strands = """() => {
       amem.shown.drawing.sigma.refresh();
       return !amem.shown.drawing.sigma.getCanvases().strands.hidden;
@@ -269,9 +272,7 @@ def test_the_address_keeps_what_the_reader_chose(browser: Browser, small: Path) 
 def test_a_page_that_opens_on_a_note_shows_it_in_the_drawing(
     browser: Browser, folder: Path
 ) -> None:
-    file = folder / "focus.html"
-    page = graph_page(small_network(), vault_name="v", clusters=[], focus="bread/Rye.md")
-    file.write_text(page, encoding="utf-8")
+    file = page_in(folder, small_network(), focus="bread/Rye.md")
     with visiting(browser, file) as visit:
         assert visit.page.inner_text("#panel h2") == "Rye"
         place = visit.page.evaluate(PLACE_OF_THE_NOTE_IN_VIEW)
@@ -281,9 +282,7 @@ def test_a_page_that_opens_on_a_note_shows_it_in_the_drawing(
 
 
 def test_a_page_without_notes_says_so(browser: Browser, folder: Path) -> None:
-    file = folder / "empty.html"
-    page = graph_page(Graph({}, (), ()), vault_name="v", clusters=[])
-    file.write_text(page, encoding="utf-8")
+    file = page_in(folder, Graph({}, (), ()))
     with visiting(browser, file) as visit:
         assert "no notes yet" in visit.page.inner_text("#told")
         assert visit.troubles == []
@@ -321,9 +320,7 @@ def test_the_first_stop_of_the_keyboard_leads_to_the_notes_and_keeps_what_was_ch
 def test_a_note_in_view_and_its_linked_notes_lie_beside_the_panel(
     browser: Browser, folder: Path, width: int, height: int
 ) -> None:
-    network = made_up_network(60, 120)
-    file = folder / "beside.html"
-    file.write_text(graph_page(network, vault_name="V", clusters=clusters(network)), "utf-8")
+    file = page_in(folder, made_up_network(60, 120))
     with visiting(browser, file, viewport={"width": width, "height": height}) as visit:
         for _ in range(2):
             # The drawing takes the room of a panel that was closed in one of the next frames.
@@ -388,9 +385,7 @@ def test_every_line_of_amem_can_be_seen_on_a_plain_screen(
 ) -> None:
     from PIL import Image
 
-    network = made_up_network(notes, 2 * notes)
-    file = folder / f"lines-{notes}.html"
-    file.write_text(graph_page(network, vault_name="V", clusters=clusters(network)), "utf-8")
+    file = page_in(folder, made_up_network(notes, 2 * notes))
     with visiting(browser, file, color_scheme=scheme, device_scale_factor=1) as visit:
         # Where some lines are, and with which colours all are meant to be drawn.
         drawn = visit.page.evaluate(
@@ -429,9 +424,9 @@ def test_every_line_of_amem_can_be_seen_on_a_plain_screen(
             assert max(contrast(each, paper) for each in around) >= 3  # type: ignore[arg-type]
 
 
-def a_map(notes: int = 120, links: int = 400) -> str:
+def a_map(folder: Path, links: int = 400) -> Path:
     """A page of a map of three groups, two of which lie at the top."""
-    network = made_up_network(notes, links)
+    network = made_up_network(120, links)
     groups: dict[str, list[str]] = {}
     for path, note in network.nodes.items():
         groups.setdefault(note.tags[0], []).append(path)
@@ -442,15 +437,13 @@ def a_map(notes: int = 120, links: int = 400) -> str:
         for number, path in enumerate(paths)
     }
     found = [(name, paths) for name, paths in groups.items() if paths[0] in places]
-    return graph_page(network, vault_name="Map", clusters=found, positions=places)
+    return page_in(folder, network, clusters=found, positions=places)
 
 
 def test_a_map_has_its_top_where_its_picture_has_it_and_names_groups_where_they_lie(
     browser: Browser, folder: Path
 ) -> None:
-    file = folder / "map.html"
-    file.write_text(a_map(), "utf-8")
-    with visiting(browser, file, viewport={"width": 1280, "height": 800}) as visit:
+    with visiting(browser, a_map(folder), viewport={"width": 1280, "height": 800}) as visit:
         for group in visit.page.evaluate(
             """() => {
               const { drawing: { sigma }, network } = amem.shown;
@@ -478,15 +471,12 @@ def test_a_map_has_its_top_where_its_picture_has_it_and_names_groups_where_they_
 def test_a_map_of_many_links_shows_those_of_the_note_in_view(
     browser: Browser, folder: Path
 ) -> None:
-    file = folder / "map.html"
-    file.write_text(a_map(), "utf-8")
-    with visiting(browser, file) as visit:
+    with visiting(browser, a_map(folder)) as visit:
         assert visit.page.evaluate(PIXELS)["edges"] == 0
         assert "Point at a note to see its links." in visit.page.inner_text("#links")
         visit.page.press("#canvas", "ArrowRight")
         assert visit.page.evaluate(PIXELS)["edges"] > 0
-    file.write_text(a_map(120, 100), "utf-8")
-    with visiting(browser, file) as visit:
+    with visiting(browser, a_map(folder, 100)) as visit:
         assert visit.page.evaluate(PIXELS)["edges"] > 0
         assert visit.page.inner_text("#on-demand") == ""
 
@@ -501,15 +491,8 @@ def grown(folder: Path) -> Path:
         Edge("1.md", "2.md", "property", "machine", "related", 0.9),
         Edge("1.md", "3.md", "wikilink", "person"),
     )
-    page = graph_page(
-        Graph(notes, edges, ()),
-        vault_name="v",
-        clusters=[],
-        made={("1.md", "2.md"): "2026-03-04T10:00:00Z"},
-    )
-    file = folder / "grown.html"
-    file.write_text(page, encoding="utf-8")
-    return file
+    made = {("1.md", "2.md"): "2026-03-04T10:00:00Z"}
+    return page_in(folder, Graph(notes, edges, ()), clusters=[], made=made)
 
 
 def test_the_network_grows_from_day_to_day_under_the_keyboard(
@@ -555,7 +538,6 @@ def test_playing_shows_each_day_and_ends_with_everything(browser: Browser, folde
 def test_each_link_is_counted_and_notes_of_one_title_are_told_apart(
     browser: Browser, folder: Path
 ) -> None:
-    file = folder / "namesakes.html"
     notes = {path: made_up_note(path, "index") for path in ("a/index.md", "b/index.md")}
     edges = (
         Edge("a/index.md", "b/index.md", "wikilink", "person"),
@@ -563,8 +545,7 @@ def test_each_link_is_counted_and_notes_of_one_title_are_told_apart(
         # The same link again, as `amem stats` counts it.
         Edge("b/index.md", "a/index.md", "wikilink", "person"),
     )
-    page = graph_page(Graph(notes, edges, ()), vault_name="v", clusters=[])
-    file.write_text(page, encoding="utf-8")
+    file = page_in(folder, Graph(notes, edges, ()), clusters=[])
     with visiting(browser, file) as visit:
         assert visit.page.inner_text("#counts") == "2 notes · 2 links"
         visit.page.keyboard.press("/")
@@ -605,11 +586,8 @@ def test_a_narrow_window_and_paper_show_the_notes(browser: Browser, small: Path)
 def test_hostile_notes_run_nothing(browser: Browser, folder: Path, view: str) -> None:
     network = hostile_network()
     groups = [(HOSTILE[0], list(network.nodes)[:3]), (HOSTILE[1], list(network.nodes)[3:])]
-    page_text = graph_page(
-        network, vault_name=HOSTILE[0], clusters=groups, passages=lambda path: [HOSTILE[1]]
-    )
-    file = folder / f"hostile-{view}.html"
-    file.write_text(page_text, encoding="utf-8")
+    named: dict[str, Any] = {"vault_name": HOSTILE[0], "clusters": groups}
+    file = page_in(folder, network, passages=lambda path: [HOSTILE[1]], **named)
     with visiting(browser, file, state=f"view={view}&note=%3Cscript%3E") as visit:
         page = visit.page
         for index, text in enumerate(HOSTILE):
@@ -634,9 +612,7 @@ def test_five_thousand_notes_answer_while_they_find_their_places(
     by_tag: dict[str, list[str]] = {}
     for path, note in network.nodes.items():
         by_tag.setdefault(note.tags[0], []).append(path)
-    file = folder / "many.html"
-    page_text = graph_page(network, vault_name="Many", clusters=sorted(by_tag.items()))
-    file.write_text(page_text, encoding="utf-8")
+    file = page_in(folder, network, clusters=sorted(by_tag.items()))
     with visiting(browser, file, settled=False) as visit:
         page = visit.page
         choose(page, "history of jazz")

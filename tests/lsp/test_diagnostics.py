@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from lsprotocol import types as lsp
 
 from tests.conftest import Program
@@ -71,12 +72,8 @@ def test_a_copy_gets_an_id_of_its_own_once_it_is_saved(amem: Program, vault: Pat
         assert found.range.start.line == 1
         editor.type("Two.md", editor.texts["Two.md"] + "More.\n")
         (fix,) = [each for each in editor.actions("Two.md", note_id) if each.kind == "quickfix"]
-        refused = ""
-        try:
+        with pytest.raises(Exception, match="Save the note first"):
             editor.run(fix)
-        except Exception as error:
-            refused = str(error)
-        assert "Save the note first" in refused
         assert note_id in copy.read_text()
         editor.save("Two.md")
         editor.run(fix)

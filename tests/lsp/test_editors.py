@@ -175,19 +175,10 @@ def test_vs_code_links_renames_and_accepts_a_suggestion(amem: Program, vault: Pa
     ports.index.close()
 
     server = [sys.executable, "-m", "amem_cli", "--vault", str(vault), "lsp"]
-    done = subprocess.run(
-        [program("node"), str(NODE_FOLDER / "vscode_client.mjs"), str(vault), *server],
-        cwd=vault.parent,
-        env={**os.environ, **amem.environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout)
+    script = str(NODE_FOLDER / "vscode_client.mjs")
+    done = amem.beside(program("node"), script, str(vault), *server)
+    assert done.code == 0, done.err[-3000:]
+    found = done.json
     walrus, cow = ((vault / f"{name}.md").as_uri() for name in ("Walrus", "Sea cow"))
     assert found["encoding"] == "utf-16"
     assert any("[[Nowhere]] leads to no note" in each for each in found["broken"])

@@ -42,18 +42,6 @@ def test_hover_tells_what_a_note_is_and_why_it_is_linked(amem: Program, linked: 
         assert "Linked here" not in editor.hover("new.md", "[[Rye#R")
 
 
-def test_hover_says_what_supersedes_a_note(amem: Program, vault: Path) -> None:
-    for number, name in enumerate(("old", "new")):
-        write_note(
-            vault, f"{name}.md", f'---\nid: "2026010210000{number}"\n---\nThe {name} note.\n'
-        )
-    assert amem("index").code == 0
-    assert amem("link", "new", "old", "--relation", "supersedes").code == 0
-    with editing(amem, vault) as editor:
-        editor.begin("third.md", "We use [[old]].\n")
-        assert "⚠ superseded by **new**" in editor.hover("third.md", "[[o")
-
-
 def test_a_definition_is_the_heading_or_block_that_a_link_names(amem: Program, vault: Path) -> None:
     write_note(vault, "sea/Whale.md", "---\ntitle: Whale\n---\n😀\n\n## Food\n\nKrill ^k1\n")
     with editing(amem, vault) as editor:

@@ -67,24 +67,16 @@ def test_the_editor_changes_what_it_has_open_and_amem_the_rest(amem: Program, se
         editor.until(lambda: amem("index", "--check").code == 0)
     assert amem("doctor").out.count("leads to no note") == 0
     # Both links are still amem's.
-    by = {(each["source"], each["by"]) for each in made_links(sea)}
+    ports = open_vault(sea)
+    synchronise(ports)
+    records = ports.index.link_history.records()
+    by = {(source, record.by) for (source, _), record in records.items()}
     assert by == {("Seal.md", "machine"), ("Ice.md", "machine")}
+    ports.index.close()
     (event,) = journal_events(sea, "move")
     assert amem("undo", event["id"]).code == 0
     assert (sea / "Walrus.md").is_file()
     assert "[[Walrus|😀 it]]" in (sea / "person.md").read_text(encoding="utf-8")
-
-
-def made_links(root: Path) -> list[dict[str, str]]:
-    """Source and owner of the links in properties, by the index."""
-    ports = open_vault(root)
-    synchronise(ports)
-    found = [
-        {"source": source, "by": record.by}
-        for (source, _), record in ports.index.link_history.records().items()
-    ]
-    ports.index.close()
-    return found
 
 
 def test_a_note_that_is_not_open_is_renamed_by_a_link_to_it(amem: Program, sea: Path) -> None:

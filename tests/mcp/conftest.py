@@ -30,6 +30,15 @@ def program_in(folder: Path) -> Iterator[Program]:
         os.environ.update(kept)
 
 
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    """A vault of one note."""
+    with_quick_encoder(amem)
+    folder = amem.empty_vault()
+    write_note(folder, "walrus.md", "The walrus dives for clams.\n")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """An agent on a vault of 250 notes, which no test changes."""

@@ -28,28 +28,9 @@ from tests.mcp.clients import (
     with_quick_encoder,
 )
 from tests.repositories import new_repository, person
-from tests.vaults import write_note
-from tests.watching import watching
+from tests.watching import journal_events, watching
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def vault(amem: Program) -> Path:
-    """A vault of one note."""
-    with_quick_encoder(amem)
-    folder = amem.empty_vault()
-    write_note(folder, "walrus.md", "The walrus dives for clams.\n")
-    return folder
-
-
-def journal(vault: Path) -> list[dict[str, Any]]:
-    """All events on disk."""
-    return [
-        json.loads(line)
-        for path in (vault / ".amem/journal").glob("*.jsonl")
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]
 
 
 def until(condition: Any) -> None:
@@ -209,14 +190,9 @@ def test_a_client_that_closes_its_ear_ends_the_server(amem: Program, vault: Path
 def test_an_add_that_is_cancelled_leaves_the_note_saved_and_pending(
     amem: Program, vault: Path
 ) -> None:
-    del amem.environment["AMEM_LLM_BACKEND"]
     with ChatServer() as model:
         model.faults = ["drip"]
-        amem.environment |= {
-            "AMEM_LLM_BACKEND": "openai",
-            "AMEM_LLM_BASE_URL": model.url,
-            "AMEM_LLM_MODEL": "test-model",
-        }
+        amem.environment |= model.variables()
         with raw_server(amem) as server:
             server.greet()
             server.call(1, "add", content="Clams live in mud.", title="Clams")
@@ -257,7 +233,7 @@ def test_a_call_that_is_cancelled_before_its_turn_is_not_done(amem: Program, vau
         server.answer(302)
         assert server.end() == 0
     assert (vault / "walrus.md").exists()
-    assert not any(each["kind"] == "remove" for each in journal(vault))
+    assert journal_events(vault, "remove") == []
 
 
 def test_agents_and_a_person_who_edit_the_same_notes_lose_nothing(
@@ -313,8 +289,7 @@ def test_what_an_agent_changed_is_committed_as_the_settings_say(
     repository = new_repository(tmp_path / "v", environment)
     amem.environment |= {"HOME": environment["HOME"]}
     amem.environment |= {name: environment[name] for name in environment if "GIT_" in name}
-    assert amem("init", "v", "--adopt").code == 0
-    amem.environment["AMEM_VAULT"] = str(tmp_path / "v")
+    amem.vault("v", "--adopt")
     assert amem("config", "set", "git.commit", "batch").code == 0
     with agent(amem) as me:
         assert not me.ok("add", content="Clams live in mud.", title="Clams")["pending"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
@@ -18,8 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import Program
-from tests.mcp.clients import PATIENCE, SERVER, Agent, with_quick_encoder
-from tests.vaults import write_note
+from tests.mcp.clients import PATIENCE, Agent
 
 pytestmark = pytest.mark.slow
 
@@ -27,29 +25,12 @@ TOKEN = "a token of the test's own"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
-@pytest.fixture
-def vault(amem: Program) -> Path:
-    """A vault of one note."""
-    with_quick_encoder(amem)
-    folder = amem.empty_vault()
-    write_note(folder, "walrus.md", "The walrus dives for clams.\n")
-    return folder
-
-
 @contextmanager
 def http_server(
     amem: Program, *options: str, **variables: str
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server with its address, once it answers; it is gone when the test is over."""
-    process = subprocess.Popen(
-        [*SERVER, "mcp", "--http", "--port", "0", *options],
-        cwd=amem.folder,
-        env={**os.environ, **amem.environment, **variables},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = amem.start("mcp", "--http", "--port", "0", *options, **variables)
     try:
         assert process.stderr is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/mcp", process.stderr.readline())

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Program
-from tests.mcp.clients import SERVER, with_quick_encoder
+from tests.mcp.clients import SERVER
 from tests.outside_tools import node_package, program
-from tests.vaults import write_note
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def inspect(amem: Program) -> Any:
+def inspect(amem: Program, vault: Path) -> Any:
     """Runs the inspector on a server over a vault of one note."""
     start = node_package("@modelcontextprotocol/inspector") / "clients/launcher/build/index.js"
-    with_quick_encoder(amem)
-    vault = amem.empty_vault()
-    write_note(vault, "walrus.md", "The walrus dives for clams.\n")
     names = ("PYTHONPATH", "AMEM_CACHE_DIR", "AMEM_ENCODER_MODEL", "AMEM_LLM_BACKEND")
     variables = {name: amem.environment[name] for name in names}
     variables |= {name: os.environ[name] for name in ("AMEM_CONFIG_DIR", "AMEM_STATE_DIR")}
@@ -39,19 +35,10 @@ def inspect(amem: Program) -> Any:
 
     def run(*options: str) -> Any:
         target = ["--config", str(config), "--server", "amem"]
-        done = subprocess.run(
-            [program("node"), str(start), "--cli", *target, *options],
-            cwd=amem.folder,
-            env={**os.environ, "HOME": str(amem.folder)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        return json.loads(done.stdout)
+        line = (program("node"), str(start), "--cli", *target, *options)
+        done = amem.beside(*line, HOME=str(amem.folder))
+        assert done.code == 0, done.err[-2000:]
+        return done.json
 
     return run
 

@@ -245,11 +245,11 @@ def test_a_whole_adopted_vault_is_organised_and_what_a_person_wrote_stays(
         first, second = asked["questions"]
         assert "context" not in asked["forms"][first["form"]]["properties"]
         answers = [
-            {**answer_to_form(asked, first), "note": "off.md"},
+            {**answer_to(asked, first), "note": "off.md"},
             answer_to(
                 asked, second, context=ABOUT, links=[link()], changes=[change(keywords=["wet"])]
             ),
-            {**answer_to_form(asked, first), "note": "diary.md"},
+            {**answer_to(asked, first), "note": "diary.md"},
         ]
         found = me.ok("organise", answers=answers)
         states = {each["path"]: each["state"] for each in found["notes"]}
@@ -260,19 +260,6 @@ def test_a_whole_adopted_vault_is_organised_and_what_a_person_wrote_stays(
         # Who names a note gets its question whoever organised it.
         assert me.ok("next_to_organise", note="on.md")["questions"]
     assert "marzipan" in (vault / "diary.md").read_text()
-
-
-def answer_to_form(asked: Any, question: Any) -> dict[str, Any]:
-    """An answer without a context."""
-    properties = asked["forms"][question["form"]]["properties"]
-    answer: dict[str, Any] = {
-        "keywords": words_of(question),
-        "tags": ["home"],
-        "links": [],
-        "changes": [],
-    }
-    given = {name: answer[name] for name in properties}
-    return {"note": question["path"], "ticket": question["ticket"], "answer": given}
 
 
 def test_an_older_note_that_is_linked_already_changes_as_well(amem: Program, vault: Path) -> None:
@@ -297,15 +284,6 @@ def test_in_review_mode_changes_of_older_notes_are_proposed(amem: Program, vault
         assert {each["field"] for each in note["written"]["proposed"]} == {"context"}
         assert "`amem review`" in found["review"]
         assert me.ok("read", note="Pump off at night")["context"] != NOW
-
-
-def test_a_server_that_only_reads_offers_neither(amem: Program, vault: Path) -> None:
-    with agent(amem, "--read-only") as me:
-        assert "read-only" in me.refused("next_to_organise")
-        assert "read-only" in me.refused("organise", answers=[])
-        names = [each.name for each in me.ask("list_tools").tools]
-        assert not {"organise", "next_to_organise"} & {*names}
-        assert "organise_my_vault" not in [each.name for each in me.ask("list_prompts").prompts]
 
 
 def test_a_note_that_the_model_was_missed_for_is_offered(amem: Program, vault: Path) -> None:

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -297,14 +297,6 @@ def test_a_vault_that_is_reached_through_a_link_is_watched(tmp_path: Path) -> No
         (tmp_path / "link").unlink()
         (tmp_path / "link").symlink_to(tmp_path / "other")
         assert watch.trouble() == "the vault's folder was moved or replaced"
-
-
-@contextmanager
-def closing(watch: FolderWatch) -> Iterator[FolderWatch]:
-    try:
-        yield watch
-    finally:
-        watch.close()
 
 
 def hinted(watch: FolderWatch, path: str) -> bool:

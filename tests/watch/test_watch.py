@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.editing.add import NewNote, add
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.memory.outcome import ProcessSettings
@@ -106,36 +105,6 @@ def watching(
         watched.stop()
 
 
-def test_what_is_written_changed_and_deleted_is_known(tmp_path: Path) -> None:
-    with watching(tmp_path) as watched:
-        write_note(tmp_path, "notes/a.md", "The walrus sleeps.\n")
-        watched.until(lambda: watched.found("walrus") == ["notes/a.md"])
-        watched.until(lambda: "noticed" in watched.kinds)
-        (noticed,) = (news.detail for news in watched.news if news.kind == "noticed")
-        assert (noticed["added"], noticed["notes"]) == (1, 1)
-        write_note(tmp_path, "notes/a.md", "The penguin sleeps.\n")
-        watched.until(lambda: watched.found("penguin") == ["notes/a.md"])
-        assert watched.found("walrus") == []
-        (tmp_path / "notes/a.md").unlink()
-        watched.until(lambda: watched.found("penguin") == [])
-
-
-def test_a_note_that_is_renamed_is_the_same_note(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    path = add(ports, NewNote("The walrus sleeps.", title="Walrus"))
-    before = ports.index.notes.summary(path)
-    assert before is not None
-    ports.index.usage.count([before.key], "2030-01-01T00:00:00")
-    with watching(tmp_path, ports=ports) as watched:
-        (tmp_path / path).rename(tmp_path / "notes/Sleep.md")
-        watched.until(lambda: "notes/Sleep.md" in watched.paths)
-        after = ports.index.notes.summary("notes/Sleep.md")
-        assert after is not None and after.id == before.id
-        assert ports.index.usage.of(after.key)[0] == 1
-        watched.until(lambda: "noticed" in watched.kinds)
-        assert [news.detail["moved"] for news in watched.news if news.kind == "noticed"] == [1]
-
-
 def test_a_note_that_an_editor_deletes_and_makes_anew_is_never_gone(tmp_path: Path) -> None:
     write_note(tmp_path, "a.md", "The walrus sleeps.\n")
     # A loaded machine may take more than the usual two seconds between the two.
@@ -147,22 +116,6 @@ def test_a_note_that_an_editor_deletes_and_makes_anew_is_never_gone(tmp_path: Pa
             time.sleep(0.3)
         watched.until(lambda: watched.found("4") == ["a.md"])
         assert not any(news.detail.get("removed") for news in watched.news)
-
-
-def test_a_folder_that_comes_goes_and_is_renamed_is_followed(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    write_note(outside, "deep/er/a.md", "The walrus sleeps.\n")
-    root = tmp_path / "vault"
-    root.mkdir()
-    with watching(root) as watched:
-        shutil.move(outside / "deep", root / "deep")
-        watched.until(lambda: watched.paths == {"deep/er/a.md"})
-        (root / "deep").rename(root / "deeper")
-        watched.until(lambda: watched.paths == {"deeper/er/a.md"})
-        write_note(root, "deeper/er/b.md", "The penguin swims.\n")
-        watched.until(lambda: watched.found("penguin") == ["deeper/er/b.md"])
-        shutil.move(root / "deeper", tmp_path / "away")
-        watched.until(lambda: watched.paths == set())
 
 
 def test_many_notes_gone_at_once_are_asked_about_and_stay_known(
@@ -311,18 +264,6 @@ def test_a_bug_with_one_note_stops_no_other(tmp_path: Path) -> None:
         watched.until(lambda: watched.found("penguin") == ["better.md"])
 
 
-def test_an_index_that_is_deleted_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("amem_cli.watch.loop.TICK_SECONDS", 0.2)
-    write_note(tmp_path, "a.md", "The walrus sleeps.\n")
-    with watching(tmp_path) as watched:
-        for path in (tmp_path / ".amem").glob("index.db*"):
-            path.unlink()
-        watched.until(lambda: (tmp_path / ".amem/index.db").exists())
-        watched.until(lambda: watched.found("walrus") == ["a.md"])
-
-
 def test_an_index_that_is_exchanged_for_an_older_one_is_brought_up_to_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,20 +301,6 @@ def test_a_vault_that_was_replaced_is_watched_again(
         watched.until(lambda: len(watched.opened) > 1)
         write_note(root, "b.md", "The penguin swims.\n")
         watched.until(lambda: watched.found("penguin") == ["b.md"])
-
-
-def test_work_rests_for_a_reason_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("amem_cli.watch.worker.PAUSE_SECONDS", 0.1)
-    with watching(tmp_path) as watched:
-        watched.reason = "on battery"
-        write_note(tmp_path, "a.md", "The walrus sleeps.\n")
-        watched.until(lambda: "waiting" in watched.kinds)
-        assert watched.ports.index.queue.pending()
-        watched.reason = ""
-        watched.until(lambda: "learned" in watched.kinds)
-        assert not watched.ports.index.queue.pending()
 
 
 def test_another_process_at_work_is_waited_for(tmp_path: Path) -> None:
