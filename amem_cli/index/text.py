@@ -5,7 +5,7 @@ these are spelt out, in the text and in the query alike:
 
 - Runs of Chinese, Japanese, Korean and Thai characters become overlapping pairs, and the last
   character; traditional characters become simplified ones.
-- `c++`, `c#`, `.net` and emoji become words.
+- `c++`, `c#`, `.net`, emoji and initials such as `U.S.A.` become words.
 - Letters such as `ł` and `æ` become `l` and `ae`; accents the table takes off by itself.
 - Behind the text is what somebody may search for of a word: the version of `v2.14.3`, day and time
   of `2024-03-15T14:30`, number and unit of `16GB`, all digits of `555-0199`, the words of
@@ -53,6 +53,7 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 
 _EMOJI = "\u203c\u2049\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _SIGN = re.compile(rf"(?<![\w./])\.net(?!\w)|[{_EMOJI}]")
+_INITIALS = re.compile(r"(?<![\w.])(?:[^\W\d_]\.){2,}(?!\w)")
 _NAMED_ENDINGS = (("++", "plusplus"), ("#", "sharp"))
 _QUOTES = {'"': '"', "“": "”“", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』"}
 _HANGUL_SYLLABLE = re.compile("[\uac00-\ud7a3]")
@@ -393,7 +394,8 @@ def _words_of_identifiers(text: str) -> Iterator[str]:
 
 
 def _folded(text: str) -> str:
-    return _SIGN.sub(_named, fold_scripts(fold(text)))
+    joined = _INITIALS.sub(lambda match: match[0].replace(".", ""), fold_scripts(fold(text)))
+    return _SIGN.sub(_named, joined)
 
 
 def _named(match: re.Match[str]) -> str:

@@ -277,6 +277,7 @@ WRITTEN_OTHERWISE = {
     "units": "A disk of 512GB, 70 kg, at 7 pm.",
     "grouped": "Call 555-0199; ISBN 978-3-16-148410-0; 1,250,000 people; key aGVsbG8gd29ybGQ.",
     "identifier": "XMLHttpRequest asks getUserName; JavaScript, PDFs.",
+    "initials": "The U.S.A. and J.R.R. Tolkien; the GDPR.",
     "other": "Another note about rivers and bread.",
 }
 
@@ -344,6 +345,10 @@ def otherwise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]
         ("9783161484100", "grouped", "978-3-16-148410-0"),
         ("1250000", "grouped", "1,250,000"),
         ("user name", "identifier", None),
+        ("USA", "initials", None),
+        ("U.S.A.", "initials", None),
+        ("JRR Tolkien", "initials", None),
+        ("G.D.P.R.", "initials", None),
         ("http request", "identifier", None),
     ],
 )
