@@ -71,7 +71,7 @@ def test_texts_that_are_here_already_may_be_left_out(amem: Program, vault: Path)
         (["import", "nowhere"], 3),
         (["import", str(DATA), "--from", "nonsense"], 2),
         (["import", str(DATA / "zk"), "--into", "../out"], 2),
-        (["import", "v/notes"], 2),
+        (["import", "v"], 2),
         (["export", "--format", "nonsense"], 2),
         (["export", "--format", "markdown"], 2),
         (["export", "--format", "markdown", "--output", "v/plain"], 2),
