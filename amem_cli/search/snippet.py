@@ -106,8 +106,9 @@ def _pieces(term: str) -> list[str]:
     return [word for word in _BREAK.split(fold(term)) if word]
 
 
-def _indexed_words(token: str) -> list[str]:
-    return [word for word in _BREAK.split(indexable_text(token)) if word]
+@lru_cache(maxsize=10_000)
+def _indexed_words(token: str) -> tuple[str, ...]:
+    return tuple(filter(None, _BREAK.split(indexable_text(token))))
 
 
 @lru_cache(maxsize=10_000)
