@@ -133,7 +133,12 @@ def setting_keys() -> dict[str, str]:
 
 
 def parse_setting(key: str, text: str) -> Any:
-    """A setting's value from the text of a command or an environment variable."""
+    """A setting's value from the text of a command or an environment variable.
+
+    Raises:
+        NotFoundError: there is no such setting.
+        SettingsError: the value does not fit.
+    """
     kind = type(setting(key).default)
     try:
         value: Any = kind(text) if kind in (int, float, str) else _names(text)
@@ -151,7 +156,12 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def checked_value(key: str, value: Any, *, place: str = "") -> Any:
-    """The value if it fits the setting."""
+    """The value if it fits the setting.
+
+    Raises:
+        NotFoundError: there is no such setting.
+        SettingsError: the value does not fit.
+    """
     item = setting(key)
     kind = type(item.default)
     where = f" in {place}" if place else ""
@@ -184,7 +194,11 @@ def choices(key: str) -> tuple[str, ...]:
 
 
 def setting(key: str) -> Field[Any]:
-    """Name, default and checks of a setting."""
+    """Name, default and checks of a setting.
+
+    Raises:
+        NotFoundError: there is no such setting; the hint names the nearest one.
+    """
     if key not in _settings():
         from difflib import get_close_matches
 
@@ -375,7 +389,11 @@ def _with_backend_of_named_model(settings: Settings, origin: dict[str, str]) -> 
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
-    """The values of a TOML file by dotted key; empty if there is no file."""
+    """The values of a TOML file by dotted key; empty if there is no file.
+
+    Raises:
+        SettingsError: the file is not readable TOML.
+    """
     import sys
 
     if sys.version_info >= (3, 11):
@@ -410,6 +428,10 @@ def find_vault(
 
     In this order: the option, `AMEM_VAULT`, the nearest parent folder with `.amem/`, the default
     vault of the user's settings.
+
+    Raises:
+        NoVault: none is named, and there is none here.
+        SettingsError: what is named is not a vault.
     """
     variables = os.environ if environment is None else environment
     named = option or (Path(variables["AMEM_VAULT"]) if variables.get("AMEM_VAULT") else None)
@@ -461,7 +483,11 @@ def read_state(path: Path) -> Any:
 
 
 def write_state(path: Path, document: object) -> None:
-    """Put a document in place of the former one."""
+    """Put a document in place of the former one.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
     # Two programs that write at once each have a file of their own until it is whole.
     temporary = path.with_suffix(f".{os.getpid()}.new")
     try:

@@ -36,6 +36,9 @@ def ask_key(output: Output, prompt: str, keys: str) -> str:
     """Wait until the user presses one of these keys; an unknown capital counts as its letter.
 
     Enter that arrives together with a key, as from a paste, belongs to it.
+
+    Raises:
+        KeyboardInterrupt: the user pressed Ctrl-C or Ctrl-D, or the terminal is gone.
     """
     while True:
         with keys_at_once():
@@ -102,7 +105,11 @@ def open_in_editor(path: Path) -> None:
 
 
 def open_address(address: str, *, hint: str) -> None:
-    """Have the desktop open an address in the program that is there for it."""
+    """Have the desktop open an address in the program that is there for it.
+
+    Raises:
+        SettingsError: there is no such program.
+    """
     failed = SettingsError(f"nothing opened {address}", hint=hint)
     if sys.platform == "win32":
         import typer
@@ -141,6 +148,10 @@ def write_export(path: Path, content: str | Iterable[str]) -> None:
     """Write a file that the user named, text as UTF-8.
 
     An existing file is replaced only once the new one is complete.
+
+    Raises:
+        UsageError: the path is in amem's own folder.
+        SettingsError: the file cannot be written.
     """
     from amem_cli.vault.safe_write import create_file, replace_file, sha256, write_failure
 

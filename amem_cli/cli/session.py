@@ -58,7 +58,12 @@ class Session:
                 workspace.close()
 
     def open(self, root: Path, *, llm: bool = True, **overrides: Any) -> Workspace:
-        """Open a vault whose notices and progress this command line shows."""
+        """Open a vault whose notices and progress this command line shows.
+
+        Args:
+            llm: False works without a language model, and without the judge of links.
+            overrides: settings given as options, by field name; None overrides nothing.
+        """
         from amem_cli.workspace.connection import Caller
         from amem_cli.workspace.workspace import Workspace
 

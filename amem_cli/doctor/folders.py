@@ -61,7 +61,12 @@ def secret_findings(state: Path) -> Iterator[Finding]:
 def leftover_findings(
     root: Path, temporary: Sequence[str], settle: Callable[[], object]
 ) -> Iterator[Finding]:
-    """Temporary files and interrupted changes."""
+    """Temporary files and interrupted changes.
+
+    Args:
+        temporary: vault-relative paths of temporary files.
+        settle: finishes interrupted changes and puts away what dead processes left.
+    """
     for shown in temporary:
         path, is_left = root / shown, False
         with suppress(OSError):

@@ -89,7 +89,13 @@ def similar_notes(ports: VaultPorts, found: PlacedFinding) -> list[Replacement]:
 
 
 class NoteChecks:
-    """What is wrong with single notes of a vault."""
+    """What is wrong with single notes of a vault.
+
+    Args:
+        ports: the vault as it is looked at.
+        open_ports: the vault for repairs; `ports` themselves if None.
+        holds: whether a link's target is another file of the vault.
+    """
 
     def __init__(
         self,
@@ -102,7 +108,12 @@ class NoteChecks:
         self._holds = holds or self._exists
 
     def findings(self, path: str, text: str, raw: bytes | None = None) -> Iterator[PlacedFinding]:
-        """What is wrong with a note, in the order of `amem doctor`'s checks."""
+        """What is wrong with a note, in the order of `amem doctor`'s checks.
+
+        Args:
+            text: the whole note as it is now, saved or not.
+            raw: its bytes, if they may hold what is not UTF-8.
+        """
         raw = text.encode("utf-8", "replace") if raw is None else raw
         note = parse_note(path, raw, self._ports.names)
         yield from _conflicts(path, text)

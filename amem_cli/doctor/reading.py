@@ -46,7 +46,11 @@ class ReadOnlyVault(VaultFolder):
 
 
 class VaultFiles:
-    """Everything in a vault, notes or not."""
+    """Everything in a vault, notes or not.
+
+    Attributes:
+        temporary: vault-relative paths of the temporary files that amem's writes left behind.
+    """
 
     def __init__(self, root: Path) -> None:
         self.temporary: list[str] = []
@@ -75,7 +79,12 @@ class VaultFiles:
 
 
 class IndexLook(NamedTuple):
-    """A vault's index as it was found, and the vault over a copy that was brought in step."""
+    """A vault's index as it was found, and the vault over a copy that was brought in step.
+
+    Attributes:
+        fault: why there is no usable index; empty if there is one.
+        differences: between index and vault, one line each.
+    """
 
     ports: VaultPorts
     fault: str
@@ -92,7 +101,13 @@ def look_at_index(
     temporary: contextlib.ExitStack,
     open_ports: Callable[[MemoryIndex, Path], VaultPorts],
 ) -> IndexLook:
-    """Compare an index with its vault."""
+    """Compare an index with its vault.
+
+    Args:
+        index: None if the vault's own must not be read.
+        temporary: keeps the copy; even reading a database writes files beside it.
+        open_ports: the vault over an index in a temporary folder.
+    """
     folder = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="amem-doctor-")))
     fault, differences = "there is no index", list[str]()
     if index is not None and index.exists():

@@ -33,7 +33,11 @@ class UsableSettings:
 def read_settings(
     vault_file: Path | None, user_file: Path, environment: Mapping[str, str]
 ) -> UsableSettings:
-    """Every layer's valid settings; each invalid one is a finding."""
+    """Every layer's valid settings; each invalid one is a finding.
+
+    Args:
+        vault_file: None if the vault's own must not be read.
+    """
     files = {"user": (user_file, str(user_file)), "vault": (vault_file, f".amem/{CONFIG_NAME}")}
     findings: list[Finding] = []
 

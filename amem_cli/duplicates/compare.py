@@ -167,6 +167,9 @@ def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
 
     The result is 0 if each note has numbers of its own, the titles are those of a series, there are
     few words and different names, or one note is three times as long as the other.
+
+    Args:
+        cosine: of the notes' vectors; None if one has none: then their common runs of words count.
     """
     shortest = min(one.count, other.count)
     too_short = shortest < LEAST_WORDS and not same_name(one.title, other.title)

@@ -68,6 +68,16 @@ def merge(
 
     The text of `kept` stays byte for byte; what it lacks goes below it. All links to `other` are
     redirected to `kept`. Everything is written, or nothing.
+
+    Args:
+        dry_run: write nothing.
+
+    Raises:
+        UsageError: both are the same note.
+        SettingsError: a private text would go into a public note, a text cannot be appended to, or
+            the file of a note that has to change cannot be written.
+        HeaderRefused: one of the two cannot be edited without risk.
+        WriteConflict: a note changed meanwhile; nothing was done.
     """
     if kept.path == other.path:
         raise UsageError("a note cannot be merged with itself")

@@ -45,7 +45,11 @@ class NewNote:
 
 
 def add(ports: VaultPorts, new: NewNote) -> str:
-    """Write a new note and index it; its path."""
+    """Write a new note and index it; its path.
+
+    Raises:
+        UsageError, SettingsError: there is no text, a tag or id is impossible, or no free name.
+    """
     raw = text_bytes(new.content)
     # The text may begin with properties of its own; what the caller gives adds to them.
     given = parse_note("note.md", raw, ports.names)
@@ -140,6 +144,10 @@ def free_path(
 
     A name of any note in the vault is not used again, whatever its folder: links to that note would
     change their meaning.
+
+    Args:
+        taken: paths that are not free either, as `folded` gives them.
+        first: the number from which to look.
     """
     folder, slash, name = wanted.rpartition("/")
     for number in range(first, 1_000_000):

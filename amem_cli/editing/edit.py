@@ -76,7 +76,14 @@ def _draft(ports: VaultPorts, path: str) -> Iterator[NoteDraft]:
 def update(
     ports: VaultPorts, note: NoteSummary, edits: FieldEdits, *, text: str = ""
 ) -> tuple[str, ...]:
-    """Change fields of a note with this `text` (a hash) as its owner; names of those changed."""
+    """Change fields of a note as its owner; the names of those that changed, `content` among them.
+
+    Args:
+        text: hash of the text that the edits were made for; empty for any.
+
+    Raises:
+        UsageError, HeaderRefused, WriteConflict: nothing was written.
+    """
     with _draft(ports, note.path) as draft:
         _require_text(draft, text)
         draft.change(_new_values(draft.note, edits), new_event(ports, "edit", by="person"))
@@ -96,7 +103,15 @@ def _require_text(draft: NoteDraft, text: str) -> None:
 
 
 def edit_text(ports: VaultPorts, note: NoteSummary, edit: TextEdit, *, text: str = "") -> bool:
-    """Replace one place in a note's text as its owner; False if that changes nothing."""
+    """Replace one place in a note's text as its owner; False if that changes nothing.
+
+    Args:
+        text: as for `update`.
+
+    Raises:
+        NotFoundError: the place is not there, or not only once.
+        UsageError, HeaderRefused, WriteConflict: nothing was written.
+    """
     with _draft(ports, note.path) as draft:
         _require_text(draft, text)
         new = _edited(_text_of(draft.raw, note.path), edit)
@@ -217,6 +232,9 @@ def link(
 
     A link that the machine made or suggests becomes the owner's, with its relation and reason
     unless new ones are given. After an error nothing was written.
+
+    Args:
+        relation: None is the machine's, or `related`.
     """
     if source.path == target.path:
         raise UsageError("a note cannot be linked to itself")

@@ -51,7 +51,11 @@ def history(index: MemoryIndex, note: str, *, limit: int) -> list[HistoryEntry]:
 
 
 def event_named(index: MemoryIndex, prefix: str) -> Event:
-    """The event with this id, or the only one whose id begins so; else `NotFoundError`."""
+    """The event with this id, or the only one whose id begins so.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+    """
     same = index.events.find(prefix) if prefix else []
     same = [event for event in same if event.id == prefix] or same
     if len(same) == 1:

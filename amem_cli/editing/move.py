@@ -102,6 +102,11 @@ def move(
         unseen: paths whose notes the caller is not told of: beside such a name the note gets a
             number.
         editor: what is open there is changed by it, before anything else.
+
+    Raises:
+        UsageError: the name is the note's already, is another note's, or no link can hold it.
+        UnsafePath: it leads out of the vault or into a dot folder.
+        HeaderRefused, SettingsError, WriteConflict: nothing was done.
     """
     folder, slash, last = name.strip().rpartition("/")
     if not last.strip():
@@ -161,7 +166,12 @@ def move_to(
     editor: OpenInEditor = _NOT_OPEN,
     former: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Moved:
-    """Move a note to a free path under the write lock; `former` are bytes that notes get back."""
+    """Move a note to a free path under the write lock, recorded by `root` with its change of path.
+
+    Args:
+        title: the new `title` property; empty leaves it.
+        former: what notes become byte for byte, by their paths now, if they change at all.
+    """
     way = LinksAfterMove(ports, note, path, title)
     changes = (Change("path", note.path, path), Change("title", note.title, title))
     made = ports.vault.missing_folder(path)

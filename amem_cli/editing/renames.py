@@ -25,6 +25,9 @@ def update_renamed_links(ports: VaultPorts, targets: Set[str] | None = None) -> 
 
     Obsidian rewrites links itself when it renames a note, so a watcher calls this a moment later. A
     link that leads to its note under any spelling stays, and so does one with a person's words.
+
+    Args:
+        targets: keys (id or path) of the notes that moved; None for every link of the machine.
     """
     renamed: dict[str, _Renamed] = {}
     moves = cache(ports.index.files.moves)

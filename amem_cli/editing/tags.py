@@ -37,7 +37,13 @@ class Retagged:
 
 
 def rename_tag(ports: VaultPorts, old: str, new: str) -> Retagged:
-    """Give a tag another name, in properties and texts; the tags nested in it follow."""
+    """Give a tag another name, in properties and texts; the tags nested in it follow.
+
+    Raises:
+        NotFoundError: no note has the tag.
+        UsageError: the new one cannot be a tag, or notes have it already.
+        SettingsError, WriteConflict: nothing was written.
+    """
     with ports.changes.locked():
         source = _known(ports, old)
         target = checked_tag(new)

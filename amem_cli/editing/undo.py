@@ -88,6 +88,9 @@ def undo(
     Args:
         cascade: also revert the machine's later changes that built on the event.
         keep_edits: revert what nobody edited since, and leave the rest.
+
+    Raises:
+        NotFoundError, SettingsError: nothing was changed.
     """
     with ports.changes.locked():
         event = event_named(ports.index, prefix)

@@ -302,7 +302,12 @@ def _why(record: LinkRecord | None) -> str:
 
 
 def new_folder(root: Path, *, vault: Path) -> VaultFolder:
-    """The folder that the user named for an export, made if missing."""
+    """The folder that the user named for an export, made if missing.
+
+    Raises:
+        UsageError: it is in the vault, or the vault in it, or it holds more than hidden files.
+        SettingsError: it cannot be made or read.
+    """
     root = root.expanduser().absolute()
     resolved = root.resolve()
     if resolved.is_relative_to(vault) or vault.is_relative_to(resolved):

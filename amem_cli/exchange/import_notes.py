@@ -283,6 +283,10 @@ def import_notes(
             `usual_folder`, and those that amem exported to where they were.
         unless_known: make no note whose text the vault, or an earlier note of the source, has.
         dry_run: write nothing.
+
+    Raises:
+        UsageError: the folder is not in the vault.
+        SettingsError: the source cannot be read, or the vault cannot be written.
     """
     report = ImportReport(source.kind)
     with ports.changes.locked():

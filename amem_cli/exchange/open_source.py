@@ -64,7 +64,17 @@ def open_source(
     vault: Path,
     first_commits: Callable[[Path], FirstCommit] | None = None,
 ) -> ImportSource:
-    """Open what `amem import` names."""
+    """Open what `amem import` names.
+
+    Args:
+        kind: what the user says it is; None to detect it.
+        vault: the vault's folder, which is not imported into itself.
+        first_commits: given a folder, what git says of its files.
+
+    Raises:
+        UsageError: the kind is unknown or does not fit.
+        SettingsError: it cannot be read, or is of no known kind.
+    """
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--from {kind!r} is unknown", hint=f"One of: {', '.join(KINDS)}.")
     if str(path) == "-":

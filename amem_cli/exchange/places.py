@@ -178,7 +178,12 @@ def _name(path: str) -> str:
 
 
 class SourceNames:
-    """The notes and other files of a source by the names that its links use."""
+    """The notes and other files of a source by the names that its links use.
+
+    Args:
+        notes: (path in the source, aliases, title, other names) of each note.
+        relative_first: a markdown link prefers a file beside its note to one at the top.
+    """
 
     def __init__(
         self,

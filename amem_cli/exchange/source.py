@@ -208,7 +208,12 @@ class ImportSource:
 
 
 def sha_of(folder: VaultFolder, path: str) -> str | None:
-    """SHA-256 of a file below a folder; None if there is none, empty if nothing here wrote it."""
+    """SHA-256 of a file below a folder; None if there is none, empty if nothing here wrote it.
+
+    Raises:
+        UnsafePath: the path leads out of the folder or through a link.
+        OSError: it cannot be read.
+    """
     place = folder.locate(path)
     try:
         status = place.lstat()

@@ -67,7 +67,11 @@ def suffixes() -> dict[str, str]:
 def export(
     form: str, graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None
 ) -> tuple[str, str]:
-    """A network for another program, and a notice if something was left out."""
+    """A network for another program, and a notice if something was left out.
+
+    Args:
+        root: path of the note whose neighbourhood it is; None for a whole vault.
+    """
     if form == "dot":
         return dot_text(graph, clusters, vault_name, root), ""
     if form == "graphml":

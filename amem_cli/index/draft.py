@@ -64,6 +64,9 @@ class NoteDraft:
             fields: new values by field name (not by property name).
             event: kind, cause and explanation; note, path, changes and splice are set here.
             taken: ids that other drafts of the same plan have just got.
+
+        Raises:
+            HeaderRefused: the front matter cannot be edited without risk.
         """
         before = self.note
         wanted = [change_of(before, name, value) for name, value in fields.items()]

@@ -65,6 +65,9 @@ def synchronise(
             come back in a moment; they are still recognised under another path. None for
             `ports.keep_missing`.
         recording: also record in the journal what a person edited of the machine's values.
+
+    Raises:
+        IndexFault: the index cannot be written.
     """
     # First, so that the scan meets no note of a change that is only half written.
     problems = ports.changes.recover() if ports.vault.has_unfinished_change() else []

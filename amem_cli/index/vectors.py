@@ -116,7 +116,11 @@ class IndexVectors:
         ]
 
     def store(self, passages: Sequence[int], vectors: Vectors) -> None:
-        """Add vectors; shape (len(passages), dimension); none if the index was made anew."""
+        """Add vectors; shape (len(passages), dimension); none if the index was made anew.
+
+        Raises:
+            EncoderError: a vector has another shape or is not finite.
+        """
         with self._file.changing():
             if self.encoder() != self._model_id:
                 return
@@ -164,6 +168,9 @@ class IndexVectors:
 
         Scores are exact, and so is the choice among given paths or in a small index; in a larger
         one at least 99 in 100 of the nearest are found.
+
+        Raises:
+            EncoderError: the vector is of another model, or not finite.
         """
         if limit < 1:
             return {}

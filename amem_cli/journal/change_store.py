@@ -78,7 +78,11 @@ class ChangeStore:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the vault against other writers of this program; may be nested."""
+        """Hold the vault against other writers of this program; may be nested.
+
+        Raises:
+            SettingsError: another process holds it for too long, or the folder is not writable.
+        """
         from filelock import Timeout
 
         try:

@@ -172,7 +172,11 @@ def to_record(event: Event) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Event:
-    """Read an event, keeping fields that a newer version may have written."""
+    """Read an event, keeping fields that a newer version may have written.
+
+    Raises:
+        ValueError: the record is not an event.
+    """
     _refuse_unstorable(record, 0)
     try:
         values = known_fields(Event, record)
@@ -194,6 +198,9 @@ def known_fields(kind: Any, record: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         kind: the dataclass of the record.
+
+    Raises:
+        ValueError: a text or a number is something else.
     """
     names, texts, numbers = _fields_of(kind)
     values = {name: record[name] for name in names if name in record}
@@ -235,7 +242,11 @@ def _refuse_unstorable(value: Any, depth: int) -> None:
 
 
 def change_from_record(item: Mapping[str, Any]) -> Change:
-    """Read one change."""
+    """Read one change.
+
+    Raises:
+        ValueError, TypeError: it is invalid.
+    """
     change = Change(**known_fields(Change, item))
     for value in (change.before, change.after):
         texts = value if isinstance(value, list) else [value]

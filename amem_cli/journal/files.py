@@ -82,7 +82,11 @@ class JournalFolder:
         self._following = threading.Lock()
 
     def append(self, events: Sequence[Event]) -> None:
-        """Add events durably, as whole lines."""
+        """Add events durably, as whole lines.
+
+        Raises:
+            SettingsError: the journal cannot be written.
+        """
         if not events:
             return
         month = events[0].time[:7]

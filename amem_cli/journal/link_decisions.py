@@ -201,7 +201,11 @@ def proposal_record(proposal: Proposal) -> dict[str, Any]:
 
 
 def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
-    """Read a proposal, which may come from somebody else's vault."""
+    """Read a proposal, which may come from somebody else's vault.
+
+    Raises:
+        ValueError: it is invalid.
+    """
     try:
         values: dict[str, Any] = {item.name: "" for item in fields(Proposal)}
         values |= known_fields(Proposal, record)

@@ -85,11 +85,13 @@ def parse_moment(text: str) -> datetime:
         text: ISO 8601, with hyphens and colons or without (seconds, fraction, and `Z` or an offset
             as they like); without them the `T` may be left out too. A day may also be
             written `2024/5/3`, `2024.05.03`, `3.5.2024`, `3 May 2024` or `May 3rd, 2024`, with its
-            weekday before it and a time such as `14:30` or `at 2:30 PM` after it. Or seconds or
-            milliseconds since 1970, as Dendron has them.
+            weekday and a comma before it and a time such as `14:30` or `2:30 PM` after it.
 
     Returns:
         The moment; with a time zone only if the text names one, at midnight for a date alone.
+
+    Raises:
+        ValueError: the text is none of these, or names a moment that does not exist.
     """
     trimmed = " ".join(text.split())
     if since := _SINCE_1970.fullmatch(trimmed):
@@ -330,7 +332,11 @@ def _year(year: int) -> tuple[date, date]:
 
 
 def date_words(created: str) -> str:
-    """A day for a full-text table: in digits, and with its month's names; empty for no date."""
+    """A day for a full-text table: in digits, and with its month's names; empty for no date.
+
+    Args:
+        created: ISO 8601 text.
+    """
     try:
         day = parse_moment(created)
     except ValueError:
@@ -339,7 +345,11 @@ def date_words(created: str) -> str:
 
 
 def seconds_between(created: str, other: str) -> float:
-    """Seconds from one moment to another; infinite if one is none, or only one has a zone."""
+    """Seconds from one moment to another; infinite if one is not a moment, or only one has a zone.
+
+    Args:
+        created, other: ISO 8601 texts.
+    """
     try:
         return abs((parse_moment(created) - parse_moment(other)).total_seconds())
     except (ValueError, TypeError):

@@ -58,7 +58,11 @@ class MemoryNote:
 
 
 def found_note(index: MemoryIndex, memory_id: object) -> NoteSummary | None:
-    """The note with this id or path; a title is not an id here, nor is the beginning of an id."""
+    """The note with this id or path; a title is not an id here, nor is the beginning of an id.
+
+    Raises:
+        NotFoundError: several notes have this id.
+    """
     if not isinstance(memory_id, str):
         # As in a dictionary, which holds no such key.
         return None
@@ -72,7 +76,12 @@ def found_note(index: MemoryIndex, memory_id: object) -> NoteSummary | None:
 
 
 def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
-    """Read a note's file and what the index knows of it."""
+    """Read a note's file and what the index knows of it.
+
+    Raises:
+        NotFoundError: the file is gone.
+        AmemError: it cannot be read.
+    """
     ports, index = workspace.ports, workspace.index
     raw = ports.vault.read(summary.path).raw
     note = parse_note(summary.path, raw, ports.names)
@@ -167,7 +176,11 @@ def wikilink(workspace: Workspace, given: str) -> str:
 def link_targets(
     workspace: Workspace, summary: NoteSummary, given: Sequence[str]
 ) -> list[NoteSummary]:
-    """The notes that links name; names of notes that are not written yet stay as they are."""
+    """The notes that links name; names of notes that are not written yet stay as they are.
+
+    Raises:
+        UsageError: a name is neither a memory's nor linked already.
+    """
     present = links_out(workspace.index, summary.path)
     targets = []
     for name in map(_name, given):

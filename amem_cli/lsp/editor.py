@@ -85,7 +85,12 @@ class Positions:
 
 @dataclass(frozen=True)
 class Document:
-    """A note as the editor shows it, or as its file says if it is not open."""
+    """A note as the editor shows it, or as its file says if it is not open.
+
+    Attributes:
+        path: from the vault's root.
+        version: the editor's number of this text; None if it is not open.
+    """
 
     uri: str
     path: str
@@ -135,7 +140,11 @@ class Editor:
         return Document(uri, path, text, version, self.server.encoding)
 
     def text(self, path: str) -> str:
-        """The text of a note's file, header included; what is not UTF-8 is replaced."""
+        """The text of a note's file, header included; what is not UTF-8 is replaced.
+
+        Raises:
+            NotFoundError, SettingsError: it cannot be read.
+        """
         return self.vault.vault.read(path).raw.decode("utf-8", "replace")
 
     def target(self, link: WikiLink, source: str) -> str | None:

@@ -68,6 +68,9 @@ def find_regions(text: str) -> tuple[Region, ...]:
 
     If two overlap, the one that starts first holds. An unclosed fence, and an unclosed comment or
     `<pre>` at the start of a line, reach to the end. Linear in the length of the text.
+
+    Returns:
+        Regions in the order of the text, without overlap.
     """
     if not _ANY_MARK.search(text):
         return ()

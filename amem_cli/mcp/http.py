@@ -43,7 +43,14 @@ class Door:
 
 
 def open_door(port: int, environment: Mapping[str, str]) -> Door:
-    """Listen on this machine alone."""
+    """Listen on this machine alone.
+
+    Args:
+        port: 0 for any that is free.
+
+    Raises:
+        SettingsError: the port is taken, or the token in the environment is too short.
+    """
     given = environment.get(TOKEN, "").strip()
     if given and (len(given) < _SHORTEST_TOKEN or not given.isascii()):
         raise SettingsError(

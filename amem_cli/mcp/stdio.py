@@ -49,7 +49,11 @@ class Refused(ValueError):
 
 
 def message_of(line: bytes | None) -> JSONRPCMessage:
-    """The message of a line (None: of one that was too long)."""
+    """The message of a line (None: of one that was too long).
+
+    Raises:
+        Refused: it is not a message.
+    """
     from mcp_types.jsonrpc import (
         INVALID_REQUEST,
         PARSE_ERROR,

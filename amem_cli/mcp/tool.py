@@ -129,7 +129,11 @@ _WORDS = {
 
 
 def prepared(takes: Schema, given: Arguments) -> dict[str, Any]:
-    """Arguments with their defaults, None for those that have none."""
+    """Arguments with their defaults, None for those that have none.
+
+    Raises:
+        UsageError: one is missing, unknown, of another kind, or too large.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 

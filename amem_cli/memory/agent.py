@@ -137,8 +137,12 @@ def organise(
 
     Args:
         answers: by path and ticket, as JSON.
+        name: of the agent, for the journal.
         final: keep what is good of an answer that is refused in part; the analyzer does the rest.
         begin: called before a note's turn with its path; may raise to end the run.
+
+    Returns:
+        What became of each note, in the order of the answers.
     """
     with process.ports.changes.working(process.settings.deadline):
         # All are analysed before one is written: it would change what the others' questions show.

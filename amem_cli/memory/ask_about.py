@@ -120,7 +120,11 @@ class NoteQuestion:
         return LINKING_PROMPT if self.metadata is None else JOINT_PROMPT
 
     def ask(self, settings: ProcessSettings) -> Asking[Answer]:
-        """Ask, and once more for what was refused."""
+        """Ask, and once more for what was refused.
+
+        Raises:
+            ModelError: the model gave no answer.
+        """
         rest: NoteQuestion | None = self
         found, refused, use = None, list[str](), ModelUse()
         for _ in range(settings.attempts):

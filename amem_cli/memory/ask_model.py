@@ -36,7 +36,11 @@ class ModelReply(NamedTuple):
 
 
 def ask_once(model: LanguageModel, request: ModelRequest, *, whole: bool = False) -> ModelReply:
-    """Ask one question; see `read_reply`."""
+    """Ask one question; see `read_reply`.
+
+    Raises:
+        ModelError: the model gave no answer.
+    """
     return read_reply(model.answer(request), request, whole=whole)
 
 

@@ -60,7 +60,14 @@ class Comparison:
     judge: Judge | None = None
 
     def run(self, progress: Progress = lambda done, total: None) -> None:
-        """Ask both models; what was answered until an exception stays in the results."""
+        """Ask both models; what was answered until an exception stays in the results.
+
+        Args:
+            progress: called after each answer with the number of answers.
+
+        Raises:
+            EncoderError: the encoder cannot be run.
+        """
         index, now = self.ports.index, self.ports.clock.now()
         # All count as waiting, so that for each note the later ones are absent.
         places = {each.path: place_in_time(each, now) for each in index.notes.outlines()}

@@ -175,7 +175,12 @@ def check_metadata(
     similarity: Similarity | None,
     trusted: bool = False,
 ) -> CheckedMetadata:
-    """Keep of an answer, whose shape need not be right, what the note bears out."""
+    """Keep of an answer, whose shape need not be right, what the note bears out.
+
+    Args:
+        similarity: cosine of two texts, or None without an encoder.
+        trusted: the model is able to judge, so it may name what the note only means.
+    """
     source = NoteText(question.title, question.text, beside=question.beside)
     context, labels = "", dict[str, tuple[str, ...]]()
     faults: dict[str, Sequence[str]] = dict.fromkeys(question.missing, ())

@@ -76,7 +76,12 @@ def checked_changes(
     vocabulary: Sequence[str],
     similarity: Similarity | None,
 ) -> Linking:
-    """The changes that may be proposed, one a note, and what was refused of them."""
+    """The changes that may be proposed, one a note, and what was refused of them.
+
+    Args:
+        value: the `changes` of an answer; the shape need not be right.
+        shown: the linked older notes by the names under which they were shown.
+    """
     changes: list[Evolution] = []
     faults: list[str] = []
     mendable: dict[str, str] = {}

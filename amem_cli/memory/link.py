@@ -307,6 +307,10 @@ def check_links(
 
     The links come strongest first; one whose reason is not about both notes has an empty reason.
     Changes are of linked notes only, at most one a note.
+
+    Args:
+        similarity: cosine of two texts, or None without an encoder.
+        vocabulary: the vault's tags, whose spelling is used.
     """
     shown = shown_notes(note, question)
     links, faults = _links(answer.get("links"), note, shown)

@@ -116,6 +116,9 @@ class MemoryProcess:
         """The analysis of a note as it is now, for others to run, or why it is not processed.
 
         Nothing is written.
+
+        Raises:
+            NotFoundError: the note is gone.
         """
         ready = self._ready(path, asked=True, only_pending=False)
         if isinstance(ready, Outcome):
@@ -127,6 +130,11 @@ class MemoryProcess:
         """What would become of a note if it were added now, without what the machine wrote in it.
 
         Nothing is written.
+
+        Raises:
+            NotFoundError: the note is gone.
+            HeaderRefused: its properties cannot be edited without risk.
+            ModelError: the model gave no answer.
         """
         ready = self._ready(path, asked=True, only_pending=False)
         if isinstance(ready, Outcome):

@@ -78,7 +78,16 @@ class MemorySteps:
     def analyse(
         self, note: Note, owned: Provenance, kept: Metadata | None = None
     ) -> Asking[NoteAnalysis]:
-        """Find metadata for the empty fields, links to older notes, and changes of those."""
+        """Find metadata for the empty fields, links to older notes, and changes of those.
+
+        Args:
+            note: with the moment when it was made as its date.
+            owned: what of the note the machine wrote.
+            kept: former values for empty fields, which stay where no new one is found.
+
+        Raises:
+            ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
+        """
         text = plain_text(note.body)
         if not text:
             return NoteAnalysis(Description(), Linking(), ANALYZER)

@@ -126,7 +126,16 @@ def test_models(
     answer_seconds: float = USUAL_SECONDS,
     progress: Progress | None = None,
 ) -> ModelReport:
-    """Encode a text, and ask the language model the cases of the trial."""
+    """Encode a text, and ask the language model the cases of the trial.
+
+    Args:
+        seconds: for the language model in all; if they do not suffice there is no verdict.
+        answer_seconds: longest time for one answer.
+        progress: called after every case.
+
+    Raises:
+        EncoderError: the encoder cannot be run.
+    """
     started = time.perf_counter()
     encoder.encode([trial_cases()[0].text])
     report = ModelReport(encoder.model_id, encoder.dimension, time.perf_counter() - started)

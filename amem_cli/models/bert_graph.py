@@ -27,7 +27,12 @@ _INPUTS = ("input_ids", "attention_mask")
 
 
 def write_bert_graph(config: EncoderConfig, graph: Path, weights: Path) -> None:
-    """Write a graph from token ids and mask to the tokens' vectors, and the file of its weights."""
+    """Write a graph from token ids and mask to the tokens' vectors, and the file of its weights.
+
+    Raises:
+        NotReadable: the model is of another family, or has weights of unknown use.
+        OSError, ValueError: its files cannot be read.
+    """
     _check_family(config.model)
     tensors = _Tensors(config.transformer)
     writer = GraphWriter(weights)

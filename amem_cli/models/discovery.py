@@ -43,7 +43,12 @@ _BILLIONS = re.compile(r"(?<![a-z0-9.])(?:(\d{1,2})x)?e?(\d{1,4}(?:\.\d{1,3})?)(
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """Bytes of a model's weights, and billions of its parameters; 0 where it is not known."""
+    """How large a model is; 0 where it is not known.
+
+    Attributes:
+        bytes: of its weights.
+        billions: of parameters.
+    """
 
     bytes: int = 0
     billions: float = 0.0
@@ -100,7 +105,12 @@ class AgentProgram:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What was found; memory in bytes, `runs_files` if what runs GGUF files is installed."""
+    """What was found.
+
+    Attributes:
+        memory, free_memory: bytes.
+        runs_files: what runs GGUF files is installed.
+    """
 
     memory: int
     free_memory: int
@@ -112,7 +122,11 @@ class Machine:
 
 
 def look_around(environment: Mapping[str, str], expected: Sequence[LocalServer]) -> Machine:
-    """Look at this machine, and ask the expected servers, in about a second at most."""
+    """Look at this machine, in about a second at most.
+
+    Args:
+        expected: servers to ask; None: the usual ones.
+    """
     import psutil
 
     files: list[ModelFile] = []

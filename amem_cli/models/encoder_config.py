@@ -32,7 +32,13 @@ class NotReadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EncoderConfig:
-    """The transformer's folder and `config.json`, and what the `Manifest` takes from the files."""
+    """What is needed to run an encoder beside its graph.
+
+    Attributes:
+        transformer: folder of the transformer's files.
+        model: its `config.json`.
+        facts: of the encoder's `Manifest`: pooling, tokens, prompts.
+    """
 
     transformer: Path
     model: Mapping[str, Any]

@@ -344,7 +344,11 @@ def model_id(model: str, fingerprint: str) -> str:
 
 
 def new_manifest(model: str, source: Path, **facts: Any) -> Manifest:
-    """The manifest of a new preparation; `facts` are its other fields."""
+    """The manifest of a new preparation; `facts` are its other fields.
+
+    Raises:
+        EncoderError: a file of the model cannot be read.
+    """
     return Manifest(
         stamp=secrets.token_hex(8),
         model=model,

@@ -31,6 +31,12 @@ def find_answer(text: str, names: Collection[str]) -> str | None:
 
     It is the last JSON object that has all the named properties, or else the last one. An object
     whose `result` or `response` is a text with such an object stands for that.
+
+    Args:
+        text: what a program wrote, of any length and shape.
+
+    Returns:
+        The object as it is written there, or None if the text holds none.
     """
     return _answer_in(without_terminal_codes(text.lstrip("\ufeff")), names, is_envelope=False)
 

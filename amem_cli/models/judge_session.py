@@ -74,7 +74,12 @@ class JudgeSession:
         most_tokens: int,
         seconds: float,
     ) -> dict[str, Any]:
-        """Logits of the answers for the older notes, in order, until the time is up."""
+        """Logits of the answers for the older notes, in order, until the time is up.
+
+        Args:
+            newer, olders: head and text of a note.
+            most_tokens: longest text of a note; the middle of a longer one is left out.
+        """
         self._until = time.monotonic() + seconds
         llama_cpp.llama_memory_clear(self._memory, True)
         first = [*self._newer, *self._note(newer, most_tokens), *self._between]

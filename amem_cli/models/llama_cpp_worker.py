@@ -154,7 +154,11 @@ class LlamaSession:
         seconds: float,
         examples: Sequence[Sequence[str]] = (),
     ) -> dict[str, Any]:
-        """A `ModelAnswer` as a table: the model answers, greedily and within the grammar."""
+        """A `ModelAnswer` as a table: the model answers, greedily and within the grammar.
+
+        Raises:
+            ValueError: the request does not fit into the context window.
+        """
         until = time.monotonic() + seconds
         opening, middle, closing, again = (
             self._tokens(self._format.get(part, self._format["middle"]), control=True)

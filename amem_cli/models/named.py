@@ -53,6 +53,14 @@ def settings_of_model(
     """The settings, by dotted key, of a model that is bundled, a file, pulled, or of a server.
 
     A command line is taken as it is; `choose` checks it.
+
+    Args:
+        name: may hold the others, if neither is given: see `split_name`.
+
+    Raises:
+        UsageError: there is none of this name, or more than one.
+        ModelError: the file is not a GGUF model, or what runs it is not installed.
+        SettingsError: the server's address is not valid.
     """
     if backend is None and not base_url:
         name, backend, base_url = split_name(name)

@@ -135,12 +135,20 @@ def _open_command(
 
 
 def server_url(settings: Settings, environment: Mapping[str, str]) -> str:
-    """Address of the language model's server; meaningless if the model is a file."""
+    """Address of the language model's server; meaningless if the model is a file.
+
+    Raises:
+        SettingsError: `OLLAMA_HOST` decides and cannot be read.
+    """
     return settings.llm_base_url or usual_url(settings.llm_backend, environment)
 
 
 def usual_url(backend: str, environment: Mapping[str, str]) -> str:
-    """The server of a backend if the settings name none: that of its variable, else its own."""
+    """The server of a backend if the settings name none: that of its variable, else its own.
+
+    Raises:
+        SettingsError: `OLLAMA_HOST` cannot be read.
+    """
     if backend == "ollama":
         return _ollama_url(environment.get(ADDRESS_VARIABLES[backend], ""))
     return environment.get(ADDRESS_VARIABLES["openai"], "").strip() or OPENAI_URL

@@ -46,7 +46,11 @@ class DamagedWeights(EncoderError):
 
 
 def build_packed(source: Path, folder: Path) -> Manifest:
-    """Write graph, weights and tokenizer; returns a manifest without a probe."""
+    """Write graph, weights and tokenizer; returns a manifest without a probe.
+
+    Raises:
+        DamagedWeights: `source`, the package's folder, holds another file, or a part of it.
+    """
     packed = _PackedFile(source / PACKED_FILE)
     _write_tokenizer(packed, folder / TOKENIZER_FILE)
     _write_graph(packed, folder)

@@ -49,7 +49,17 @@ def run_program(
     seconds: float,
     stop: threading.Event,
 ) -> RunResult:
-    """Run a program to its end, or until `stop` is set; that also ends all that it started."""
+    """Run a program to its end, which also ends all that it started.
+
+    Args:
+        words: the program's path and its arguments.
+        folder: to work in.
+        environment: all the variables that it gets.
+        stop: set from another thread, it ends the program at once.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
     with (
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as output,

@@ -68,7 +68,10 @@ def quote_as_data(text: str, limit: int) -> str:
 
     Invisible and control characters go, what looks like a control token of any chat format is
     broken up by a blank, `\"\"\"` becomes `'''`. A long text keeps its beginning and its end, with
-    a line `…` between them. The limit is of UTF-8 bytes, which bounds the tokens of every script.
+    a line `…` between them.
+
+    Args:
+        limit: most UTF-8 bytes, which also bounds the tokens of every script.
     """
     lines = (
         _data_line(line) for line in _middle_cut(text, limit).replace("\r\n", "\n").split("\n")

@@ -25,7 +25,12 @@ def card_texts(raw: bytes) -> list[str]:
 def redirected_cards(
     raw: bytes, new_file: Callable[[str], str | None], in_text: Callable[[str], str]
 ) -> bytes:
-    """A canvas whose cards show other files; all else keeps its bytes."""
+    """A canvas whose cards show other files; all else keeps its bytes.
+
+    Args:
+        new_file: for the path of a card the one to show; None leaves it.
+        in_text: gives a text with its links as they are to be.
+    """
     cuts: list[Cut] = []
     for text, card in _cards(raw):
         for name, change in (("file", new_file), ("text", in_text)):

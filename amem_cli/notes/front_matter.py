@@ -83,6 +83,9 @@ def read_tree(text: str) -> Value | None:
 
     Returns:
         The mapping of all properties; None for a header of nothing but comments.
+
+    Raises:
+        HeaderRefused: the text is not YAML, too much of it, or not plain data.
     """
     import yaml
 
@@ -317,6 +320,10 @@ def find_fences(raw: bytes) -> Fences | None:
 
     Returns:
         None if the note has no header and may be given one.
+
+    Raises:
+        HeaderRefused: the note begins with something that neither is a header nor may have one
+            put before it.
     """
     start = len(BOM) if raw.startswith(BOM) else 0
     opening = _FENCE.match(raw, start)
@@ -350,7 +357,12 @@ def header_of(raw: bytes) -> Header | None:
 # One change of a note asks for its header many times.
 @lru_cache(maxsize=8)
 def read_header(raw: bytes, fences: Fences) -> Header:
-    """Read the properties between two fences."""
+    """Read the properties between two fences.
+
+    Raises:
+        HeaderRefused: the header cannot be edited without risk.
+        NotProperties: the fences are rules around a text.
+    """
     source = raw[fences.text_start : fences.text_end]
     if len(source) > MAX_HEADER_BYTES:
         raise HeaderRefused(

@@ -141,7 +141,11 @@ def says(value: Value, wanted: str | Sequence[str], form: Form) -> bool:
 
 
 def edited_text(header: Header, changes: Changes, forms: Forms) -> str:
-    """The header's text with properties set; new ones are put at its end."""
+    """The header's text with properties set; new ones are put at its end.
+
+    Raises:
+        HeaderRefused: a property holds what setting it would destroy.
+    """
     splices: list[Cut] = []
     added = ""
     for name, wanted in changes.items():
@@ -359,6 +363,10 @@ def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAME
 
     Returns:
         The new file, or `raw` itself if every property says so already.
+
+    Raises:
+        HeaderRefused: the header cannot be edited without risk; nothing is lost.
+        ValueError: a text is not valid Unicode, or the note's id would change.
     """
     _check_encodable(changes)
     forms = _forms(names)
@@ -391,7 +399,12 @@ def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAME
 def compose_note(
     header: Mapping[str, str | Sequence[str]], body: str, names: PropertyNames = _USUAL_NAMES
 ) -> bytes:
-    """A new note: a header with LF line endings, then the body as it is."""
+    """A new note: a header with LF line endings, then the body as it is.
+
+    Raises:
+        HeaderRefused: the header would be too large to be read again.
+        ValueError: a text is not valid Unicode.
+    """
     _check_encodable({**header, "": body})
     forms = _forms(names)
     lines = "".join(

@@ -26,6 +26,9 @@ def redirected_properties(raw: bytes, redirect: Callable[[str], str], *, without
     Args:
         redirect: gives a text with its links as they are to be.
         without: the property to leave out.
+
+    Raises:
+        HeaderRefused: the header cannot be edited without risk.
     """
     read = _header(raw)
     if read is None:

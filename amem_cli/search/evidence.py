@@ -102,7 +102,12 @@ def gathered(
     paths: Sequence[str],
     total: int,
 ) -> dict[str, Evidence]:
-    """The evidence of notes, by path; `matches` are what `term_matches` says of the terms."""
+    """The evidence of notes, by path.
+
+    Args:
+        matches: for each term in how many of the `total` notes it occurs, and which hold it.
+        nearness: of each note, see `Evidence`; None without an encoder.
+    """
     weights = [rarity(count, total) for count, _ in matches]
     whole, rarest = sum(weights), rarity(0, total)
     telling = _naming_terms(query, terms, [count for count, _ in matches], total)

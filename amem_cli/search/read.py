@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
 
 def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSummary:
-    """A note by id, path, file name, title, alias, or a unique prefix of its id."""
+    """A note by id, path, file name, title, alias, or a unique prefix of its id.
+
+    Args:
+        private: also find private notes.
+
+    Raises:
+        NotFoundError: no note, or more than one, has this name.
+    """
     plain = name.strip().removeprefix("[[").removesuffix("]]").replace("\\", "/")
     named = index.notes.find(plain.removeprefix("./"))
     notes = [note for note in named if private or not note.private]

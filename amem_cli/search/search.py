@@ -171,6 +171,9 @@ def search(
         limit: number of direct hits; at most as many neighbours follow them.
         min_score: leave out hits with a lower score. None keeps all; those below the calibrated
             floor are not `close`.
+
+    Raises:
+        UsageError: the query is empty, or a mode that needs an encoder has none.
     """
     if not query.strip():
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
@@ -322,6 +325,10 @@ def with_current_first(
 
     A note that supersedes a hit and is none is added, with the older one's rank score, and its id
     as `via`. No hit is dropped for it.
+
+    Args:
+        new_hit: makes a hit of a path, a score and a `via`.
+        allowed: paths that may be added; None for all.
     """
     links = index.link_history.superseded([hit.note.path for hit in hits])
     if not links:
@@ -375,6 +382,10 @@ def current_first(
     """Hits, best first, each after the notes that supersede it; those come with its path.
 
     Notes that supersede one another in a circle stay in place: none of them is the current one.
+
+    Args:
+        newer: what supersedes a note.
+        allowed: what may be added; None for all.
     """
     later = {path: _all_later(path, newer) for path in newer}
     placed: dict[str, None] = {}

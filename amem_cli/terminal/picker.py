@@ -27,6 +27,9 @@ def pick(notes: Sequence[NoteSummary], prompt: str, *, color: bool = True) -> No
     """The note that the user chooses from a list, which is drawn on stderr and gone afterwards.
 
     Enter without a choice takes the first note that holds all words typed.
+
+    Raises:
+        KeyboardInterrupt, EOFError: the user left without a choice.
     """
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import Completer, Completion

@@ -30,7 +30,13 @@ _CLEAR = "\r\x1b[2K"
 
 
 class ProgressLine:
-    """How far something is, on stderr: one line that a terminal redraws, else one now and then."""
+    """How far something is, on stderr: one line that a terminal redraws, else one now and then.
+
+    Args:
+        at_once: a terminal shows the label also before anything is counted.
+        unit: how an amount is written.
+        every: seconds between the lines where there is no terminal.
+    """
 
     def __init__(
         self,

@@ -37,6 +37,9 @@ class OpenFolder:
 
     Args:
         path: where the folder is; a link here is followed, links below are not.
+
+    Raises:
+        OSError: it cannot be opened, or is not a folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +62,11 @@ class OpenFolder:
             self._handle = None
 
     def enter(self, name: str) -> None:
-        """Go down into a folder in this one."""
+        """Go down into a folder in this one.
+
+        Raises:
+            OSError: it is not there, is not a folder, or is a link (ELOOP).
+        """
         # Only for a clear error: a link that is put there after this is refused by O_NOFOLLOW.
         if self.is_link(name):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
@@ -121,7 +128,12 @@ class OpenFolder:
         return _rename2(self, one, self, other, _RENAME_EXCHANGE)
 
     def name_own(self, temporary: str, name: str) -> None:
-        """Give a file that nobody else knows its name; the name must be free."""
+        """Give a file that nobody else knows its name; the name must be free.
+
+        Raises:
+            FileExistsError: the name is taken.
+            OSError: the file cannot be named so.
+        """
         if self._moved_if_free(temporary, self, name):
             return
         places, handle = (self._place(temporary), self._place(name)), self._handle
@@ -137,7 +149,12 @@ class OpenFolder:
                 self.unlink(temporary)
 
     def move(self, source: str, to: OpenFolder, target: str) -> None:
-        """Move a file to a name that is free, in one step if the system can."""
+        """Move a file to a name that is free, in one step if the system can.
+
+        Raises:
+            FileExistsError: the name is taken.
+            OSError: the file cannot be moved.
+        """
         if self._is_one(source, to, target):
             self._replace(source, to, target)
         elif not self._moved_if_free(source, to, target):
@@ -228,7 +245,12 @@ def own_files(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def make_own_folder(folder: Path) -> None:
-    """Make one of the program's own folders if it is missing."""
+    """Make one of the program's own folders if it is missing.
+
+    Raises:
+        SettingsError: it is a link, and would lead what is written elsewhere.
+        OSError: it cannot be made.
+    """
     if folder.is_symlink():
         raise SettingsError(f"{folder.name} in .amem is a link", hint="Replace it by a folder.")
     # Not its parents: a vault that was moved away is not begun anew in its former place.

@@ -40,7 +40,11 @@ def shown_path(path: str) -> str:
 
 
 def path_parts(path: str) -> tuple[str, ...]:
-    """The names that a path goes through; `UnsafePath` if it is no place for notes of the vault."""
+    """The names that a vault-relative path goes through.
+
+    Raises:
+        UnsafePath: the path leaves the vault or enters a dot folder.
+    """
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or pure.is_absolute() or not pure.parts
     if odd or any(part.startswith(".") for part in pure.parts):
@@ -230,6 +234,9 @@ class VaultFolder:
 
         For programs that open files themselves, as an editor; what this class reads and writes
         goes through folders held open.
+
+        Raises:
+            UnsafePath: the path leaves the vault, follows a link, or enters a dot folder.
         """
         parts = path_parts(path)
         with suppress(OSError), self._enter(path.rpartition("/")[0]) as folder:
@@ -287,7 +294,12 @@ class VaultFolder:
         return found if self.exists(found) else None
 
     def read(self, path: str) -> FileContent:
-        """Read one note; never blocks on a FIFO, never follows a link."""
+        """Read one note; never blocks on a FIFO, never follows a link.
+
+        Raises:
+            NotFoundError: there is no such regular file.
+            UnsafePath: see `locate`.
+        """
         try:
             with self._folder_of(path) as folder:
                 status, raw = _read_regular(folder, path_parts(path)[-1])
@@ -332,7 +344,13 @@ class VaultFolder:
             raise write_failure(path, error) from error
 
     def move(self, path: str, to: str) -> None:
-        """Give a note another path, in folders that are made if they are missing."""
+        """Give a note another path, in folders that are made if they are missing.
+
+        Raises:
+            WriteConflict: there is no such note any more.
+            FileExistsError: the path is taken.
+            SettingsError: it cannot be moved.
+        """
         name, new_name = path_parts(path)[-1], path_parts(to)[-1]
         with _told(path), self._folder_of(path) as folder, self._made_folder_of(to) as other:
             folder.move(name, other, new_name)
@@ -362,7 +380,12 @@ class VaultFolder:
                 return
 
     def move_to_trash(self, path: str) -> str:
-        """Move a note to `.trash/`, as Obsidian does; returns its path there."""
+        """Move a note to `.trash/`, as Obsidian does; returns its path there.
+
+        Raises:
+            WriteConflict: there is no such note any more.
+            SettingsError: it cannot be moved.
+        """
         name = path_parts(path)[-1]
         with _told(path), self._folder_of(path) as folder, self._trash() as trash:
             folder.lstat(name)
@@ -463,7 +486,11 @@ class VaultFolder:
             )
 
     def discard_left(self, paths: Iterable[str], versions: Collection[str]) -> None:
-        """Delete what killed writes left beside these notes, if it is one of their versions."""
+        """Delete what killed writes left beside these notes, if it is one of their versions.
+
+        Args:
+            versions: hashes of the bytes that the notes had or got.
+        """
         for parent in {path.rpartition("/")[0] for path in paths}:
             with suppress(OSError, UnsafePath), self._enter(parent) as folder:
                 for name in _abandoned(folder):

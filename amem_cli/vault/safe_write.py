@@ -30,7 +30,11 @@ _WRITER = re.compile(r"\.amem-([0-9a-f]{8})-([0-9a-f]{1,12})-[0-9a-f]+\.tmp")
 
 
 def temporary_name(mark: str) -> str:
-    """A name for a file that is being written, which tells by whom."""
+    """A name for a file that is being written, which tells by whom.
+
+    Args:
+        mark: hexadecimal digits that tell it from others of this process.
+    """
     return f"{TEMPORARY_PREFIX}{_machine()}-{os.getpid():x}-{mark}{TEMPORARY_SUFFIX}"
 
 
@@ -128,7 +132,15 @@ def replace_in(
 
 
 def create_in(folder: OpenFolder, name: str, content: bytes, *, modified_ns: int = 0) -> None:
-    """Create a file that does not exist yet; it appears whole."""
+    """Create a file that does not exist yet; it appears whole.
+
+    Args:
+        modified_ns: the time that the file gets; 0 for now.
+
+    Raises:
+        FileExistsError: the name is taken.
+        SettingsError: the file cannot be written.
+    """
     temporary = ""
     try:
         temporary = _write_temporary(folder, content)
@@ -147,7 +159,15 @@ def create_in(folder: OpenFolder, name: str, content: bytes, *, modified_ns: int
 
 
 def require_writable(folder: OpenFolder, name: str, path: str) -> None:
-    """Refuse a note that `replace_in` would refuse for what its file or folder is."""
+    """Refuse a note that `replace_in` would refuse for what its file or folder is.
+
+    Args:
+        path: how the note is named in messages.
+
+    Raises:
+        SettingsError: the file is not a regular one, hard-linked or read-only, or its folder is.
+        OSError: there is no such file.
+    """
     _refuse_odd_file(path, folder.lstat(name))
     if not folder.is_writable():
         raise SettingsError(

@@ -14,9 +14,13 @@ Value = str | int | float | tuple[str, ...]
 
 
 def write_values(path: Path, values: Mapping[str, Value | None]) -> None:
-    """Set values by dotted key in a TOML file, all or none, keeping the rest of it to the byte.
+    """Set values by dotted key in a TOML file, all at once, keeping the rest of it to the byte.
 
     None removes a value.
+
+    Raises:
+        SettingsError: the file cannot be written, or a value looks like a key or a password; the
+            file is as it was.
     """
     import tomlkit
 

@@ -18,7 +18,11 @@ ATTRIBUTES = (".amem/journal/*.jsonl merge=union text eol=lf",)
 
 
 def template_folder() -> Path:
-    """The template that comes with the program."""
+    """The template that comes with the program.
+
+    Raises:
+        SettingsError: the installation is incomplete.
+    """
     package = Path(__file__).resolve().parent.parent
     # In a source tree the template lies beside the package, in an installed one inside it.
     for place in (package / "vault_template", package.parent / "vault_template"):
@@ -28,7 +32,14 @@ def template_folder() -> Path:
 
 
 def create_vault(folder: Path) -> list[str]:
-    """Copy the template into a new or empty folder."""
+    """Copy the template into a new or empty folder.
+
+    Returns:
+        The paths of the files written, relative to the folder.
+
+    Raises:
+        SettingsError: the folder holds something already, or cannot be written.
+    """
     if folder.is_file():
         raise SettingsError(f"{folder} is a file", hint="Name a folder for the vault.")
     if (folder / STATE_FOLDER).exists():
@@ -61,6 +72,12 @@ def adopt_vault(folder: Path) -> list[str]:
     """Add the program's own folder to a folder of notes; no note is opened.
 
     Lines that git needs are appended to `.gitignore` and `.gitattributes` if they are missing.
+
+    Returns:
+        The paths of the files written or extended, relative to the folder.
+
+    Raises:
+        SettingsError: there is no such folder, or it cannot be written.
     """
     if not folder.is_dir():
         raise SettingsError(f"{folder} is not a folder", hint="amem init makes a new vault.")

@@ -311,7 +311,11 @@ def _state_after(status: WatchStatus, event: WatchEvent) -> dict[str, Any]:
 
 
 def register(state_folder: Path, machine: str, now: datetime) -> None:
-    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet."""
+    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
     path = state_folder / _FOLDER / f"{machine}.json"
     if _since(path):
         return

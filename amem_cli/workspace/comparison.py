@@ -35,6 +35,11 @@ def compare(
         notes: those to compare with; if there are none, `count` of the vault's. Private ones only
             if both models are on this machine.
         transferred: called while the digest of a model's file is computed.
+
+    Raises:
+        UsageError: there is no such model.
+        SettingsError: a model would send notes to another machine without the user's consent.
+        ModelError, EncoderError: a model cannot be had.
     """
     workspace.embed_missing()
     first, second = (_side(workspace, name, transferred) for name in names)

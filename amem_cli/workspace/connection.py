@@ -65,7 +65,14 @@ class Caller:
 
     @contextmanager
     def progress(self, label: str, *, at_once: bool = False) -> Iterator[Progress]:
-        """Show what is done inside; yields a function to call with (done, total)."""
+        """Show what is done inside; yields a function to call with (done, total).
+
+        Args:
+            at_once: show it although nothing will be counted.
+
+        Raises:
+            Stopped: nobody waits for the result any more.
+        """
         self._refuse_if_stopped()
         with self.show(label, at_once) as show:
 

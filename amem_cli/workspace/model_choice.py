@@ -62,7 +62,11 @@ def choose(workspace: Workspace, changes: Mapping[str, Value | None]) -> None:
 def report_on_models(
     workspace: Workspace, seconds: float, progress: Progress | None
 ) -> ModelReport:
-    """Test the models of a vault, and keep the verdict; without one, a former verdict stays."""
+    """Test the models of a vault, and keep the verdict; without one, a former verdict stays.
+
+    Args:
+        seconds: for the language model in all.
+    """
     from amem_cli.errors import SettingsError
     from amem_cli.memory.trial import test_models
 
@@ -88,7 +92,11 @@ def report_on_models(
 
 
 def leaves_machine(settings: Settings, environment: Mapping[str, str]) -> bool:
-    """Whether the model of the settings takes texts to another machine, as far as amem knows."""
+    """Whether the model of the settings takes texts to another machine, as far as amem knows.
+
+    Raises:
+        SettingsError: `OLLAMA_HOST` decides and cannot be read.
+    """
     if settings.llm_backend not in ("openai", "ollama"):
         return settings.llm_backend == "command"
     from amem_cli.models.http import host_of, is_loopback

@@ -87,6 +87,10 @@ class OpenVault:
         Args:
             caller: None is the workspace's own.
             in_step: bring the index in step with the folder first.
+
+        Raises:
+            UsageError: the vault was closed.
+            SettingsError: the settings were changed and cannot be read, or the vault is gone.
         """
         with self._changed:
             if self.is_closed:
@@ -139,7 +143,11 @@ class OpenVault:
             self._connections.pop(thread).close()
 
     def close(self, seconds: float = CLOSING_SECONDS) -> None:
-        """End the model, wait for calls that are under way, and close the vault."""
+        """End the model, wait for calls that are under way, and close the vault.
+
+        Args:
+            seconds: how long to wait at most.
+        """
         with self._changed:
             if self.is_closed:
                 return
@@ -260,7 +268,14 @@ class OpenVault:
         return changed
 
     def embed_missing(self, encoder: Encoder | None = None) -> int:
-        """Give new passages their vectors; returns how many got one."""
+        """Give new passages their vectors; returns how many got one.
+
+        Args:
+            encoder: None for that of the settings.
+
+        Raises:
+            EncoderError, SettingsError: the encoder cannot be had.
+        """
         from amem_cli.index.sync import embed_missing
 
         encoder = encoder or self.encoder

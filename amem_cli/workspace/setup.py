@@ -129,7 +129,11 @@ class Survey:
 
 
 def survey(environment: Mapping[str, str], workspace: Workspace | None = None) -> Survey:
-    """Look at this machine, and at the vault if there is one; about a second at most."""
+    """Look at this machine, and at the vault if there is one; about a second at most.
+
+    Raises:
+        SettingsError: the settings cannot be read.
+    """
     if workspace is None:
         settings, _ = load_settings(None, user_settings_file(environment), environment)
     else:

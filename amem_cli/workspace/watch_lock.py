@@ -69,7 +69,11 @@ class WatchLock:
         self._locked: os.stat_result | None = None
 
     def acquire(self) -> WatchStatus:
-        """Become the vault's watcher; gives the first status, which others see from now on."""
+        """Become the vault's watcher; gives the first status, which others see from now on.
+
+        Raises:
+            SettingsError: another process watches the vault, or it cannot be locked.
+        """
         from filelock import FileLock, Timeout
 
         path = self._root / LOCK_NAME
@@ -185,7 +189,11 @@ def read_status(root: Path, environment: Mapping[str, str]) -> WatchStatus | Non
 
 
 def stop_watcher(root: Path, environment: Mapping[str, str], seconds: float) -> bool:
-    """Ask the vault's watcher to end, and wait so long at most; False if there is none."""
+    """Ask the vault's watcher to end, and wait so long at most; False if there is none.
+
+    Raises:
+        SettingsError: it is another user's or machine's, or does not end in time.
+    """
     status = read_status(root, environment)
     if status is None:
         if not is_watched(root):

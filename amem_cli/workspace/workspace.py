@@ -137,7 +137,11 @@ class Workspace(OpenVault):
     """
 
     def note(self, name: str) -> NoteSummary:
-        """The note with this id (or its unique beginning), path, file name, title or alias."""
+        """The note with this id (or its unique beginning), path, file name, title or alias.
+
+        Raises:
+            NotFoundError: no note that the caller sees has this name, or more than one.
+        """
         from amem_cli.search.read import note_named
 
         return note_named(self.index, name, private=self.sees_private)
@@ -157,6 +161,10 @@ class Workspace(OpenVault):
         Args:
             min_score: leave out hits with a lower score. None keeps those that are not `close` to
                 the query as well.
+
+        Raises:
+            UsageError: the query is empty.
+            EncoderError, SettingsError: a `semantic` search has no encoder.
         """
         from amem_cli.search.search import search
 
@@ -205,7 +213,14 @@ class Workspace(OpenVault):
         use_model: bool = True,
         filters: Filters | None = None,
     ) -> Answer:
-        """Answer a question from the notes that a search finds, or say that they do not hold it."""
+        """Answer a question from the notes that a search finds, or say that they do not hold it.
+
+        Args:
+            use_model: False only quotes.
+
+        Raises:
+            UsageError: the question is empty.
+        """
         from amem_cli.ask.ask import ask, budget_of
 
         trusted = use_model and self.model_trust.asked_for == "all"
@@ -229,7 +244,11 @@ class Workspace(OpenVault):
         return answer
 
     def show(self, note: NoteSummary, *, counts: bool = True) -> NoteView:
-        """A note with its links in both directions; unless `counts`, nobody read it."""
+        """A note with its links in both directions; unless `counts`, nobody read it.
+
+        Raises:
+            NotFoundError: it is gone.
+        """
         from amem_cli.journal.link_decisions import MOST_SUGGESTED
         from amem_cli.search.read import read_note
 
@@ -325,7 +344,12 @@ class Workspace(OpenVault):
         return stats(self.ports, private=self.sees_private)
 
     def undo(self, event: str, *, cascade: bool = False, keep_edits: bool = False) -> Undone:
-        """Take back a change; see `editing.undo.undo`."""
+        """Take back a change; see `editing.undo.undo`.
+
+        Raises:
+            NotFoundError: no event that the caller sees begins with this id, or more than one.
+            SettingsError: nothing was changed.
+        """
         from amem_cli.editing.undo import undo
 
         # Before the undo as well: a private note that it removes is not known afterwards.
@@ -367,6 +391,9 @@ class Workspace(OpenVault):
         Args:
             unless_known: add nothing if a note holds this very text already.
             wait: False leaves the note pending.
+
+        Raises:
+            UsageError, SettingsError: nothing was written.
         """
         from amem_cli.duplicates.compare import note_with_text
         from amem_cli.editing.add import add
@@ -466,6 +493,10 @@ class Workspace(OpenVault):
         Args:
             append: a paragraph for the end of the text, in place of a new text in the edits.
             revision: hash of the text that the edits were made for; empty for any.
+
+        Raises:
+            UsageError: a tag is impossible, or the text is empty.
+            HeaderRefused, WriteConflict: nothing was written.
         """
         from amem_cli.editing.edit import update, with_appended
 
@@ -492,6 +523,10 @@ class Workspace(OpenVault):
 
         Args:
             revision: hash of the text that the edit was made for; empty for any.
+
+        Raises:
+            NotFoundError: the place is not there, or not only once.
+            UsageError, HeaderRefused, WriteConflict: nothing was written.
         """
         from amem_cli.editing.edit import edit_text
 
@@ -523,13 +558,21 @@ class Workspace(OpenVault):
         return self.process_note(note.path, wait=wait, new_text=new_text)
 
     def remove(self, note: NoteSummary) -> Removal:
-        """Move a note to the trash; links of the machine's to it go with it, a person's stay."""
+        """Move a note to the trash; links of the machine's to it go with it, a person's stay.
+
+        Raises:
+            WriteConflict: a note changed meanwhile; nothing was done.
+        """
         from amem_cli.editing.edit import remove
 
         return without(remove(self.ports, note), self.hidden())
 
     def move(self, note: NoteSummary, name: str, *, editor: OpenInEditor | None = None) -> Moved:
-        """Give a note another name or folder; all links to it follow. See `editing.move.move`."""
+        """Give a note another name or folder; all links to it follow. See `editing.move.move`.
+
+        Raises:
+            UsageError, UnsafePath, HeaderRefused, SettingsError, WriteConflict: nothing was done.
+        """
         from amem_cli.editing.move import OpenInEditor, move
 
         hidden, opened = self.hidden(), editor or OpenInEditor()
@@ -554,6 +597,9 @@ class Workspace(OpenVault):
             settled: leave notes that a person may still be editing, as nobody waits for them.
             again: make anew what amem wrote in their metadata.
             rest: notes that a later call is for, in the order of all.
+
+        Raises:
+            AmemError: the encoder or the language model cannot be had.
         """
         from amem_cli.memory.batch import EvolveBatch
 
