@@ -151,4 +151,5 @@ def quotation(sentence: Sentence, found: Sequence[Sentence]) -> str:
 
 def _side_by_side(text: str, following: str) -> str:
     """Two sentences, or items of a list, which often end without a sign."""
-    return f"{text}{';' if text[-1].isalnum() else ''} {following}"
+    has_ended = text.rstrip("\"'”’»").endswith((*".!?…:;,。！？",))
+    return f"{text}{'' if has_ended else ';'} {following}"

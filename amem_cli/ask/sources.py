@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,6 +24,7 @@ _MOST_PASSAGES = 8
 _TITLE_BYTES = 160
 _GAP = "\n…\n"
 _LEAST_TOKENS = 24
+_ITEM = re.compile(r"(?m)^(?=[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,8 @@ def _excerpts(
             texts[place],
             hit.rank_score * (1 + worth[place] / best) / 2,
             rank,
-            plain_text(quotable[place]),
+            # A blank line parts the items of a list, whose marks go.
+            plain_text(_ITEM.sub("\n", quotable[place])),
         )
         for place in places
     ]

@@ -36,6 +36,7 @@ class ReviewItem:
         because: title of the note that caused the proposal.
         change: what accepting would do today; None if the proposal no longer fits (`outdated`).
         blocked: why the note cannot be read; the proposal waits until it can.
+        body: what the note says today.
         link_before, link_after: a link's record of today and the new one; None if it would go.
     """
 
@@ -48,6 +49,7 @@ class ReviewItem:
     blocked: str = ""
     link_before: LinkRecord | None = None
     link_after: LinkRecord | None = None
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +248,7 @@ def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
         return replace(item, blocked=error.message)
     if note.refused is not None:
         return replace(item, blocked=f"its front matter: {note.refused.message}")
+    item = replace(item, body=note.body)
     # By now the note may have an id that it had not when the change was proposed.
     owned = provenance_of(ports.index, note.id or note.path)
     change, link_change = proposal.change, proposal.link_change

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.journal.events import Event, to_record
 from amem_cli.journal.provenance import gives_identity
 from amem_cli.language.safe_text import flowed, on_one_line
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.terminal.notes import change_lines, link_words
 from amem_cli.terminal.output import first_lines, plural, titled
 
@@ -298,6 +299,8 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
     console.print("  because of ", (f"“{waiting.because}”", "cyan"))
     if proposal.reason:
         console.print("  ", (proposal.reason, "italic"))
+    if says := flowed(plain_text(waiting.body)).strip():
+        console.print(("  it says: ", "dim"), says[:_LONGEST_BEGINNING])
     if waiting.change is None:
         why = "not possible now: " if waiting.blocked else "no longer applies: "
         console.print((f"  {why}", "yellow"), waiting.blocked or waiting.outdated)

@@ -265,6 +265,11 @@ def test_items_of_a_list_are_quoted_with_a_sign_between_them() -> None:
     found = sentences_of("n1", text, {"lanterns": 1.0})
     (best,) = nearest(found, None, {"n1": 0.5}, {})
     assert quotation(best, found) == "- bread from Hansen; - 30 lanterns; - the long table"
+    ended = sentences_of(
+        "n1", "Carpets go (Tom trips!)\nHandles, 2 of them.\nA chair", {"handles": 1}
+    )
+    (best,) = nearest(ended, None, {"n1": 0.5}, {})
+    assert quotation(best, ended) == "Carpets go (Tom trips!); Handles, 2 of them. A chair"
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 10), st.floats(0, 1), st.integers(0, 10**6))

@@ -258,6 +258,15 @@ def test_the_line_of_a_quotation_is_told_whatever_stands_in_it(
     assert citation.quote.split()[0] in quoted
 
 
+def test_long_items_of_a_list_are_quoted_as_items(tmp_path: Path) -> None:
+    herrings = "- a bucket of herrings in the morning, as prescribed by Dr. Anselm"
+    write_note(tmp_path, "zoo.md", f"Zoo:\n{herrings}\n- the walrus is fed at noon\n- a chair\n")
+    ports = open_vault(tmp_path)
+    indexed(ports)
+    (citation,) = asked(ports).citations
+    assert "by Dr. Anselm; the walrus is fed at noon; a chair" in citation.quote
+
+
 def test_the_budget_follows_the_models_window() -> None:
     small, usual, large = (
         budget_of(replace(Settings(), llm_context_tokens=size)) for size in (512, 4096, 100_000)
