@@ -27,6 +27,7 @@ from amem_cli.ask.prompt import (
 from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.journal.provenance import effective_events
 from amem_cli.language.words import words
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.sentences import only_sentences
@@ -63,7 +64,7 @@ class Citation(Supersession):
 
     `quote` has no markup and begins in `line` of the file (1-based, 0 if unknown); `via` is the key
     of the hit whose link brought the note in; `is_former` if a note by which it no longer holds is
-    cited, too.
+    cited, too; `now` is what a later note has made the note's context say.
     """
 
     id: str | None
@@ -74,6 +75,7 @@ class Citation(Supersession):
     line: int
     via: str | None
     is_former: bool = False
+    now: str = ""
 
     @property
     def quoted(self) -> str:
@@ -305,7 +307,7 @@ def _mark(citation: Citation) -> str:
         if newer := " and ".join(f"“{' '.join(note.title.split())}”" for note in notes):
             since = f" since {notes[0].made[:10]}" if notes[0].made else ""
             marks.append(f", {kind} by {newer}{since}")
-    return "".join(marks)
+    return "".join((*marks, f"; {citation.now}" if citation.now else ""))
 
 
 def _weights(index: MemoryIndex, terms: Sequence[str]) -> dict[str, float]:
@@ -350,7 +352,19 @@ def _citation(ports: VaultPorts, source: QuotedNote, quote: str) -> Citation:
     names = ("id", "path", "title", "created", "via", "superseded_by", "contradicted_by")
     own = {name: getattr(source, name) for name in names}
     line = _line_of(ports, source.path, quote)
-    return Citation(**own, quote=" ".join(quote.split()), line=line)
+    now = _closing(ports.index, source.id or source.path)
+    return Citation(**own, quote=" ".join(quote.split()), line=line, now=now)
+
+
+def _closing(index: MemoryIndex, key: str) -> str:
+    """What the words of a later note added to a note's context, by the last change of it."""
+    for event in reversed(effective_events(index.events.read(key))):
+        for change in event.changes:
+            if change.field == "context":
+                is_closed = event.kind == "evolve" and event.trigger not in ("", key)
+                before, after = str(change.before or ""), str(change.after or "")
+                return after.removeprefix(before.rstrip(" .。")).lstrip(" —") if is_closed else ""
+    return ""
 
 
 def _line_of(ports: VaultPorts, path: str, quote: str) -> int:

@@ -279,3 +279,5 @@ def show_answer(console: Console, answer: Answer) -> None:
         show_supersession(console, citation.superseded_by, citation.contradicted_by, indent="    ")
         if citation.quote:
             console.print(f"    {citation.quoted}")
+        if citation.now:
+            console.print("    ", (on_one_line(citation.now), "yellow"))

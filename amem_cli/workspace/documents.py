@@ -163,6 +163,7 @@ CITATION = {
     "created": NAME,
     "quote": NAME,
     "line": COUNT,
+    "now": TEXT,
     "via": NAME_OR_NULL,
     **SUPERSESSION,
 }

@@ -73,6 +73,7 @@ def test_a_script_gets_one_document(vault: Program) -> None:
         "created": "2026-03-02T15:00:00",
         "quote": "The walrus is fed at noon.",
         "line": 5,
+        "now": "",
         "via": None,
         "superseded_by": [],
         "contradicted_by": [],

@@ -123,10 +123,13 @@ def test_history_names_both_notes_of_a_revision_that_a_person_linked(amem: Progr
     assert "because of “New day”, amem changed its context" in story
     story = " ".join(amem("history", "New day").out.split())
     assert "links - Club.md related 1" in story and "links + Club.md supersedes" in story
+    closing = "Since 2026-03-05: The chess club (Club) meets on Friday now"
+    assert closing in amem("ask", "When does the chess club meet?", "--no-llm").out
     # One acceptance is one change to undo.
     undone = amem("undo", "-y")
     assert "context of Club.md" in undone.out and "links of New day.md" in undone.out
     assert (root / "Club.md").read_bytes() == before
+    assert closing not in amem("ask", "When does the chess club meet?", "--no-llm").out
     assert amem("undo", "-y", undone.out.split("amem undo ")[-1].strip()).code == 0
     assert "did again: Seems to revise" in amem("history", "Club").out
 
