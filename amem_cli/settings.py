@@ -340,7 +340,8 @@ def obsidian_settings(root: Path) -> ObsidianSettings:
         file and f"{file.removesuffix('.md')}.md",
     )
     form, folder = _plain_path(daily.get("format")), _plain_path(daily.get("folder"))
-    daily_notes = "/".join(filter(None, (folder and f"[{folder}]", form))) if form else ""
+    is_usual = form in (None, "YYYY-MM-DD")
+    daily_notes = "" if is_usual else "/".join(filter(None, (folder and f"[{folder}]", form)))
     return ObsidianSettings(notes_dir, daily_notes, tuple(filter(None, found)))
 
 
