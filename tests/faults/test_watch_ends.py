@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from amem_cli.models.llama_cpp import WORKER_MODULE
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.tiny_gguf import write_tiny_gguf
@@ -112,12 +113,18 @@ def test_it_ends_while_a_model_hangs_in_its_own_process_and_that_one_is_gone_too
         "AMEM_LLM_MODEL": str(write_tiny_gguf(tmp_path / "tiny.gguf")),
     }
     with watching(amem, vault, **model) as watcher, saving(vault):
-        watcher.until(lambda: psutil.Process(watcher.process.pid).children())
-        (child,) = psutil.Process(watcher.process.pid).children()
+        watcher.until(lambda: _models_of(watcher))
+        (child,) = _models_of(watcher)
         child.suspend()
         assert_it_ends(watcher, signal.SIGTERM)
         assert not child.is_running()
     assert_nothing_is_half_done(amem, vault)
+
+
+def _models_of(watcher: RunningWatcher) -> list[psutil.Process]:
+    """The processes of models; one that was only forked so far has the name of the watcher."""
+    children = psutil.Process(watcher.process.pid).children()
+    return [each for each in children if WORKER_MODULE in each.cmdline()]
 
 
 def slow_encoder(amem: Program, folder: Path) -> tuple[Path, Path, str]:
