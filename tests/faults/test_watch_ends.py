@@ -156,8 +156,8 @@ def test_no_process_of_a_model_is_left_if_the_loop_itself_is_busy_at_the_end(
         "AMEM_LLM_MODEL": str(write_tiny_gguf(tmp_path / "tiny.gguf")),
     }
     with watching(amem, vault, PYTHONPATH=path, **model) as watcher:
-        watcher.until(lambda: psutil.Process(watcher.process.pid).children())
-        (child,) = psutil.Process(watcher.process.pid).children()
+        watcher.until(lambda: _models_of(watcher))
+        (child,) = _models_of(watcher)
         child.suspend()
         may.touch()
         write_note(vault, "seal.md", TEXT.format("one"))
