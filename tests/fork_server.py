@@ -41,7 +41,7 @@ _HEEDED_AT_START = (
     "TERMINAL_WIDTH",
 )
 # These take long to load and only few commands need them, or they read variables while they load.
-_LEFT_OUT = ("agents", "library", "__main__", "llama_cpp", "export")
+_LEFT_OUT = ("agents", "library", "__main__", "llama_cpp", "judge_session", "export")
 _LIBRARIES = (
     *("filelock", "frontmatter", "httpx", "networkx", "onnxruntime", "psutil", "rich.console"),
     *("rich.progress", "rich.table", "rich.text", "rich.tree", "sqlite_vec", "tokenizers"),
