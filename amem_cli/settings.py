@@ -37,7 +37,7 @@ class Settings:
     Attributes:
         default_vault: the vault if no other is named; only of use in the user's settings.
         notes_dir: folder of new notes; unless it is set, that of Obsidian's own settings.
-        daily_notes: what the paths of daily notes look like, such as `Journal/DD-MM-YYYY`, by which
+        daily_notes: what the paths of daily notes look like, such as `[Journal]/DD-MM-YYYY`: by it
             a note without a date gets its day; unless it is set, that of Obsidian's own settings.
         encoder_model: a sentence-transformers name or folder.
         llm_backend: `none`, `llama.cpp`, `openai`, `ollama` or `command`. If only a model is named,

@@ -363,7 +363,8 @@ def _closing(index: MemoryIndex, key: str) -> str:
             if change.field == "context":
                 is_closed = event.kind == "evolve" and event.trigger not in ("", key)
                 before, after = str(change.before or ""), str(change.after or "")
-                return after.removeprefix(before.rstrip(" .。")).lstrip(" —") if is_closed else ""
+                added = after.removeprefix(before.rstrip(" .。")).lstrip(" —")
+                return " ".join(added.split()) if is_closed else ""
     return ""
 
 

@@ -70,7 +70,7 @@ class VaultPorts:
     """What reads and changes a vault, except models.
 
     Attributes:
-        daily: what the paths of daily notes look like, such as `Journal/DD-MM-YYYY`.
+        daily: what the paths of daily notes look like, such as `[Journal]/DD-MM-YYYY`.
         keep_missing: called if notes are missing: paths of those that the index keeps, as while the
             watcher asks what became of them.
     """

@@ -31,6 +31,8 @@ _MAY_TELL = re.compile(rb"(?i)creat|date|time")
 # what else letters stand for, such as the weekday, and any other sign.
 _IN_FORM = re.compile(r"(?s)\[([^\]]*)\]|(YYYY|M{1,4}|Do|DD?)|[A-Za-z]+|(.)")
 _DIGITS = "[0-9]{1,2}"
+# The form comes with the vault, maybe from somebody else: more would take long to compare.
+_MOST_OTHER_PARTS = 3
 _OF_DAY = {
     "YYYY": ("year", "[0-9]{4}"),
     "MMMM": ("name", r"[^\W\d_]+"),
@@ -123,6 +125,7 @@ def _day_in_path(path: str, daily: str) -> datetime | None:
 def _path_form(daily: str) -> re.Pattern[str]:
     """The pattern of paths in a form such as `DD-MM-YYYY`; it fits none without a whole day."""
     named: set[str] = set()
+    others = [part for part in _IN_FORM.finditer(daily) if part.groups() == (None, None, None)]
 
     def pattern(part: re.Match[str]) -> str:
         literal, of_day, sign = part.groups()
@@ -132,8 +135,9 @@ def _path_form(daily: str) -> re.Pattern[str]:
         if name in named:
             return f"(?P={name})"
         named.add(name)
-        return f"(?P<{name}>{form})" + ("[a-z.]*" if of_day == "Do" else "")
+        return f"(?P<{name}>{form})" + ("[a-z.]{0,3}" if of_day == "Do" else "")
 
     written = _IN_FORM.sub(pattern, daily)
     is_whole = {"year", "day"} <= named and named & {"month", "name"}
-    return re.compile(written if is_whole else "(?!)")
+    fits = is_whole and len(others) <= _MOST_OTHER_PARTS
+    return re.compile(written if fits else "(?!)")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MAX_DIFF_LINES = 6
 _LONGEST_BEGINNING = 160
+# Letters of a note with its markup, of which the beginning is shown.
+_SHOWN_OF_BODY = 2_000
 _UNDONE_SHOWN = 20
 
 
@@ -299,7 +301,7 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
     console.print("  because of ", (f"“{waiting.because}”", "cyan"))
     if proposal.reason:
         console.print("  ", (proposal.reason, "italic"))
-    if says := flowed(plain_text(waiting.body)).strip():
+    if says := flowed(plain_text(waiting.body[:_SHOWN_OF_BODY])).strip():
         console.print(("  it says: ", "dim"), says[:_LONGEST_BEGINNING])
     if waiting.change is None:
         why = "not possible now: " if waiting.blocked else "no longer applies: "

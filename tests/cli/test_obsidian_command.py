@@ -217,13 +217,15 @@ def test_what_obsidians_settings_say_of_folders_counts(amem: Program) -> None:
         ("A [b] YYYY", "D_M_YYYY", None),
         ("Log", "YYYY/MMMM/dddd, MMMM Do YYYY", "Log/2025/March/Tuesday, March 4th 2025.md"),
         ("Log", "[Day] YYYY.MM.DD", "Log/Day 2025.03.04.md"),
+        # To see that a path of many `a` is none of these would never end.
+        ("", "[a]d" * 60 + "[x]D_M_YYYY", None),
     ],
 )
 def test_a_daily_note_gets_its_day_by_the_form_of_its_name(
     amem: Program, folder: str, form: str, path: str | None
 ) -> None:
     obsidian(amem.folder, "daily-notes.json", folder=folder, format=form)
-    for each in (path or "4_3_2025.md", "Other/05-06-2025.md", "99-99-2025.md"):
+    for each in (path or "4_3_2025.md", "Other/05-06-2025.md", "99-99-2025.md", f"{'a' * 200}.md"):
         write_note(amem.folder, each, "A walrus.\n")
     adopted = amem("init", ".", "--adopt")
     assert "daily notes are named as" in adopted.out
