@@ -35,32 +35,15 @@ class JudgeSession:
         Args:
             copy_path: where a copy of the model is kept that takes two thirds of the time.
         """
-        llama_cpp.llama_backend_init()
-        how = llama_cpp.llama_model_default_params()
-        # On the processor, so that every machine says the same, within its memory limit.
-        how.n_gpu_layers = 0
-        self._model: Any = None
+        self._llama: Any = None
         if copy_path.is_file() or _copy_in_8_bits(model_path, copy_path, threads):
-            self._model = llama_cpp.llama_model_load_from_file(os.fsencode(copy_path), how)
-        self._model = self._model or llama_cpp.llama_model_load_from_file(
-            os.fsencode(model_path), how
-        )
-        if not self._model:
-            raise ValueError(f"{model_path.name} cannot be loaded")
-        options = llama_cpp.llama_context_default_params()
-        options.n_ctx = CONTEXT_TOKENS
-        options.n_batch = options.n_ubatch = BATCH_TOKENS
-        options.offload_kqv = options.op_offload = False
-        options.n_threads = options.n_threads_batch = threads
-        self._context: Any = llama_cpp.llama_init_from_model(self._model, options)
-        adapter: Any = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(adapter_path))
-        if not (self._context and adapter) or _set_adapter(self._context, adapter):
+            with suppress(ValueError):
+                self._llama = _loaded(copy_path, threads)
+        self._llama = self._llama or _loaded(model_path, threads)
+        adapter = llama_cpp.llama_adapter_lora_init(self._llama.model, os.fsencode(adapter_path))
+        if not adapter or _set_adapter(self._llama.ctx, adapter):
             raise ValueError(f"{adapter_path.name} does not fit {model_path.name}")
-        self._memory: Any = llama_cpp.llama_get_memory(self._context)
-        self._vocabulary: Any = llama_cpp.llama_model_get_vocab(self._model)
-        self._size = llama_cpp.llama_vocab_n_tokens(self._vocabulary)
         self._until = 0.0
-        self._batch: Any = llama_cpp.llama_batch_init(BATCH_TOKENS, 0, 1)
         words = table("judge.toml")
         self._answers = [self._tokens(answer)[0] for answer in words["answers"].values()]
         self._newer, self._older, self._between, self._question, self._gap = (
@@ -81,7 +64,6 @@ class JudgeSession:
             most_tokens: longest text of a note; the middle of a longer one is left out.
         """
         self._until = time.monotonic() + seconds
-        llama_cpp.llama_memory_clear(self._memory, True)
         first = [*self._newer, *self._note(newer, most_tokens), *self._between]
         judged: list[list[float]] = []
         with suppress(TimeoutError):
@@ -91,25 +73,18 @@ class JudgeSession:
                 if len(first) + len(text) > CONTEXT_TOKENS:
                     break
                 judged.append(self._read(text, len(first)))
-                llama_cpp.llama_memory_seq_rm(self._memory, 0, len(first), -1)
         return {"judged": judged}
 
     def _read(self, tokens: Sequence[int], begin: int) -> list[float]:
         """Compute tokens from a position on; the logits of the answers behind the last one."""
-        batch = self._batch
+        # Of what was computed before, so much is kept.
+        self._llama.n_tokens = begin
         for start in range(0, len(tokens), BATCH_TOKENS):
             if time.monotonic() > self._until:
                 raise TimeoutError
-            part = tokens[start : start + BATCH_TOKENS]
-            batch.n_tokens = len(part)
-            for at, token in enumerate(part):
-                batch.token[at], batch.pos[at] = token, begin + start + at
-                batch.n_seq_id[at], batch.seq_id[at][0] = 1, 0
-                batch.logits[at] = at == len(part) - 1
-            if llama_cpp.llama_decode(self._context, batch):
-                raise RuntimeError("llama.cpp has no room for the notes")
-        pointer = llama_cpp.llama_get_logits_ith(self._context, -1)
-        logits = np.ctypeslib.as_array(pointer, shape=(self._size,))[self._answers]
+            self._llama.eval(tokens[start : start + BATCH_TOKENS])
+        pointer = llama_cpp.llama_get_logits_ith(self._llama.ctx, -1)
+        logits = np.ctypeslib.as_array(pointer, shape=(self._llama.n_vocab(),))[self._answers]
         return [round(float(each), 4) for each in logits]
 
     def _note(self, note: Sequence[str], most: int) -> list[int]:
@@ -122,12 +97,25 @@ class JudgeSession:
 
     def _tokens(self, text: str) -> list[int]:
         data = text.encode("utf-8", "replace")
-        room = len(data) + 8
-        tokens = (llama_cpp.llama_token * room)()
-        count = llama_cpp.llama_tokenize(
-            self._vocabulary, data, len(data), tokens, room, False, False
-        )
-        return list(tokens[:count])
+        tokens: list[int] = self._llama.tokenize(data, add_bos=False, special=False)
+        return tokens
+
+
+def _loaded(model_path: Path, threads: int) -> Any:
+    # On the processor, so that every machine says the same, within its memory limit.
+    return llama_cpp.Llama(
+        str(model_path),
+        n_gpu_layers=0,
+        n_ctx=CONTEXT_TOKENS,
+        n_batch=BATCH_TOKENS,
+        n_ubatch=BATCH_TOKENS,
+        n_threads=threads,
+        n_threads_batch=threads,
+        offload_kqv=False,
+        op_offload=False,
+        flash_attn=True,
+        verbose=False,
+    )
 
 
 def _copy_in_8_bits(model_path: Path, copy_path: Path, threads: int) -> bool:
