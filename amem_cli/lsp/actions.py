@@ -28,6 +28,7 @@ from amem_cli.lsp.editor import (
 from amem_cli.lsp.rename import document_edit
 from amem_cli.markdown.links import format_link
 from amem_cli.notes.names import shortest_target
+from amem_cli.notes.note import file_title
 from amem_cli.search.suggestions import suggestions
 
 _LINKS_OFFERED = 5
@@ -66,11 +67,10 @@ def diagnostic(document: Document, found: PlacedFinding) -> lsp.Diagnostic:
     )
 
 
-def code_actions(editor: Editor, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+def code_actions(
+    editor: Editor, document: Document, params: lsp.CodeActionParams
+) -> list[lsp.CodeAction]:
     """What amem can do about a stretch of a note, or for the note."""
-    document = editor.document(params.text_document.uri)
-    if document is None:
-        return []
     start, end = document.at(params.range.start), document.at(params.range.end)
     wanted = params.context.only or []
 
@@ -199,8 +199,7 @@ def extract(editor: Editor, uri: str, version: int | None, start: int, end: int)
     begin = start + selected.index(kept)
     names = editor.vault.index.names
     is_known = editor.note(document) is not None
-    stem = document.path.rpartition("/")[2].removesuffix(".md")
-    back = shortest_target(document.path, names) if is_known else stem
+    back = shortest_target(document.path, names) if is_known else file_title(document.path)
     new = NewNote(kept, links=[format_link(back)], folder=editor.vault.settings.notes_dir)
     added = editor.vault.add(new, wait=False)
     path = added.outcome.path

@@ -18,11 +18,10 @@ _KINDS = {
 }
 
 
-def complete(editor: Editor, params: lsp.CompletionParams) -> lsp.CompletionList | None:
+def complete(
+    editor: Editor, document: Document, params: lsp.CompletionParams
+) -> lsp.CompletionList | None:
     """What fits at the cursor: notes or headings in a link, tags behind a `#`."""
-    document = editor.document(params.text_document.uri)
-    if document is None:
-        return None
     place = document.at(params.position)
     link = typed_link(document.text, place, document.body)
     if link is not None and link.fragment is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
 from amem_cli.lsp.editor import Document, Editor, first_lines
 from amem_cli.markdown.links import WikiLink, is_attachment, target_span
-from amem_cli.markdown.outline import Heading, block_place, heading_named, headings
+from amem_cli.markdown.outline import block_place, heading_named, headings
 from amem_cli.notes.note_links import all_links, link_at
 
 if TYPE_CHECKING:
@@ -19,13 +18,11 @@ _LINKS_SHOWN = 6
 _SYMBOLS = 50
 
 
-def hover(editor: Editor, params: lsp.HoverParams) -> lsp.Hover | None:
+def hover(editor: Editor, document: Document, params: lsp.HoverParams) -> lsp.Hover | None:
     """The note behind the link at a position."""
-    document, link, path = _link(editor, params)
-    if document is None or link is None or path is None or not link.target:
-        return None
-    note = editor.vault.index.notes.summary(path)
-    if note is None:
+    link, path = _link(editor, document, params.position)
+    note = editor.vault.index.notes.summary(path) if path is not None else None
+    if link is None or not link.target or note is None:
         return None
     card = _card(editor.vault.show(note, counts=False), document.path)
     contents = lsp.MarkupContent(lsp.MarkupKind.Markdown, card)
@@ -71,22 +68,19 @@ def _plain(text: str) -> str:
 
 
 def _link(
-    editor: Editor, params: lsp.HoverParams | lsp.DefinitionParams | lsp.ReferenceParams
-) -> tuple[Document | None, WikiLink | None, str | None]:
-    """The document, the link at the position, and the path of its note."""
-    document = editor.document(params.text_document.uri)
-    if document is None:
-        return None, None, None
-    link = link_at(document.text, document.at(params.position), document.body)
-    if link is None:
-        return document, None, None
-    return document, link, editor.target(link, document.path)
+    editor: Editor, document: Document, position: lsp.Position
+) -> tuple[WikiLink | None, str | None]:
+    """The link at a position, and the path of its note."""
+    link = link_at(document.text, document.at(position), document.body)
+    return link, None if link is None else editor.target(link, document.path)
 
 
-def definition(editor: Editor, params: lsp.DefinitionParams) -> lsp.Location | None:
+def definition(
+    editor: Editor, document: Document, params: lsp.DefinitionParams
+) -> lsp.Location | None:
     """Where the link at a position leads: a note, or a heading or block in it."""
-    document, link, path = _link(editor, params)
-    if document is None or link is None:
+    link, path = _link(editor, document, params.position)
+    if link is None:
         return None
     if path is None:
         found = link.target.lstrip("/")
@@ -107,10 +101,12 @@ def _place_in(document: Document, fragment: str) -> lsp.Range:
     return document.positions.range(place or 0, place or 0)
 
 
-def references(editor: Editor, params: lsp.ReferenceParams) -> list[lsp.Location]:
+def references(
+    editor: Editor, document: Document, params: lsp.ReferenceParams
+) -> list[lsp.Location]:
     """Links of other notes to the note of the link at a position, or to the note itself."""
-    document, link, path = _link(editor, params)
-    if document is None or (link is not None and path is None):
+    link, path = _link(editor, document, params.position)
+    if link is not None and path is None:
         return []
     wanted = path or document.path
     linking = {source for source, _ in editor.vault.index.links.incoming(wanted)}
@@ -126,10 +122,9 @@ def references(editor: Editor, params: lsp.ReferenceParams) -> list[lsp.Location
     return found
 
 
-def document_links(editor: Editor, params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
-    document = editor.document(params.text_document.uri)
-    if document is None:
-        return []
+def document_links(
+    editor: Editor, document: Document, params: lsp.DocumentLinkParams
+) -> list[lsp.DocumentLink]:
     found = []
     for link in all_links(document.text, document.body):
         path = editor.target(link, document.path) if link.target else None
@@ -144,18 +139,13 @@ def document_links(editor: Editor, params: lsp.DocumentLinkParams) -> list[lsp.D
     return found
 
 
-def document_symbols(editor: Editor, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+def document_symbols(
+    editor: Editor, document: Document, params: lsp.DocumentSymbolParams
+) -> list[lsp.DocumentSymbol]:
     """The outline of a note's headings."""
-    document = editor.document(params.text_document.uri)
-    if document is None:
-        return []
-    return _nested(document, iter(headings(document.text, document.body)))
-
-
-def _nested(document: Document, outline: Iterator[Heading]) -> list[lsp.DocumentSymbol]:
     top: list[lsp.DocumentSymbol] = []
     above: list[tuple[int, lsp.DocumentSymbol]] = []
-    for heading in outline:
+    for heading in headings(document.text, document.body):
         symbol = lsp.DocumentSymbol(
             # The protocol takes no empty name.
             name=heading.text or "#" * heading.level,

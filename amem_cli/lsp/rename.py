@@ -15,6 +15,7 @@ from amem_cli.index.records import NoteSummary
 from amem_cli.lsp.editor import Document, Editor, note_uri
 from amem_cli.markdown.links import target_span
 from amem_cli.markdown.outline import headings
+from amem_cli.notes.note import file_title
 from amem_cli.notes.note_links import link_at
 
 _LONG = 400
@@ -42,18 +43,15 @@ def document_edit(document: Document, edits: Iterable[lsp.TextEdit]) -> lsp.Text
     return lsp.TextDocumentEdit(where, list(edits))
 
 
-def prepare(editor: Editor, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder | None:
+def prepare(
+    editor: Editor, document: Document, params: lsp.PrepareRenameParams
+) -> lsp.PrepareRenamePlaceholder | None:
     """What would be renamed: the note of a link, or this note at its properties and its title."""
-    document = editor.document(params.text_document.uri)
-    found = None if document is None else _note_at(editor, document, params.position)
-    if document is None or found is None:
+    found = _note_at(editor, document, params.position)
+    if found is None:
         return None
     note, start, end = found
-    return lsp.PrepareRenamePlaceholder(document.positions.range(start, end), _stem(note.path))
-
-
-def _stem(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".md")
+    return lsp.PrepareRenamePlaceholder(document.positions.range(start, end), file_title(note.path))
 
 
 def _note_at(
@@ -75,14 +73,13 @@ def _note_at(
     return own, start, document.positions.line_end(position.line)
 
 
-def rename(editor: Editor, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
+def rename(editor: Editor, document: Document, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
     """Rename the note at a position.
 
     The editor is asked to change what it has open, the note's own file among it; once it did, amem
     writes the links of all other notes, as one change that `amem undo` takes back.
     """
-    document = editor.document(params.text_document.uri)
-    found = None if document is None else _note_at(editor, document, params.position)
+    found = _note_at(editor, document, params.position)
     if found is None:
         raise UsageError(
             "there is no note to rename here", hint="Go to a link, or to the note's title."
@@ -111,5 +108,5 @@ def _apply(editor: Editor, texts: Mapping[str, str], names: tuple[str, str] | No
     if names is not None:
         old, new = names
         changes.append(lsp.RenameFile(editor.uri(old), note_uri(editor.vault.root, new)))
-    label = f"Rename to {_stem(names[1])}" if names else "Rename a note"
+    label = f"Rename to {file_title(names[1])}" if names else "Rename a note"
     return editor.server.apply(lsp.WorkspaceEdit(document_changes=changes), label)

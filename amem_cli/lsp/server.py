@@ -37,8 +37,9 @@ QUIET_SECONDS = 0.3
 # The protocol's code for a request that is right and cannot be done.
 REQUEST_FAILED = lsp.LSPErrorCodes.RequestFailed.value
 
-# Requests: what answers each, in a worker thread, and what the editor is told of it. A feature is
-# loaded when it is first asked for, so that the first answer comes soon.
+# Requests: what answers each, in a worker thread, and what the editor is told of it. Who asks about
+# a document also gives that. A feature is loaded when it is first asked for, so that the first
+# answer comes soon.
 REQUESTS: dict[str, tuple[str, Any]] = {
     lsp.TEXT_DOCUMENT_COMPLETION: (
         "completion.complete",
@@ -74,6 +75,14 @@ def _loaded(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(".")
     found: Callable[..., Any] = getattr(import_module(f"amem_cli.lsp.{module}"), function)
     return found
+
+
+def _answer(handler: str, editor: Editor, params: Any) -> Any:
+    """The answer to a request; None about a document that is no note of the vault."""
+    if not hasattr(params, "text_document"):
+        return _loaded(handler)(editor, params)
+    document = editor.document(params.text_document.uri)
+    return None if document is None else _loaded(handler)(editor, document, params)
 
 
 class _Protocol(LanguageServerProtocol):
@@ -151,7 +160,7 @@ class EditorServer:
     def _answering(self, handler: str) -> Callable[[Any], Any]:
         async def answer(params: Any) -> Any:
             editor = self._editor()
-            return await self._done(lambda: _loaded(handler)(editor, params))
+            return await self._done(lambda: _answer(handler, editor, params))
 
         return answer
 
