@@ -40,7 +40,7 @@ from amem_cli.workspace.documents import (
 if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.index.records import NoteSummary
-    from amem_cli.workspace.workspace import Added, Updated, Workspace
+    from amem_cli.workspace.workspace import Saved, Workspace
 
 # How much an agent gets at once. Of a search so many characters for each direct hit, with the notes
 # linked to it: five are 1,200 tokens, at four characters a token.
@@ -322,7 +322,7 @@ ADDED = {
 }
 
 
-def _add(workspace: Workspace, given: Arguments) -> Added:
+def _add(workspace: Workspace, given: Arguments) -> Saved:
     try:
         created = parse_moment(given["created"]) if given["created"] else None
     except ValueError:
@@ -349,7 +349,7 @@ def _add(workspace: Workspace, given: Arguments) -> Added:
 UPDATED = {"changed": NAMES, "revision": NAME, **json.within("outcome", OUTCOME)}
 
 
-def _update(workspace: Workspace, given: Arguments) -> Updated:
+def _update(workspace: Workspace, given: Arguments) -> Saved:
     note = workspace.note(given["note"])
     append, revision = given["append"], given["revision"] or ""
     if given["content"] is not None and append is not None:
@@ -372,7 +372,7 @@ def _update(workspace: Workspace, given: Arguments) -> Updated:
     return workspace.update(note, edits, append=append, revision=revision, wait=given["wait"])
 
 
-def _edit(workspace: Workspace, given: Arguments) -> Updated:
+def _edit(workspace: Workspace, given: Arguments) -> Saved:
     edit = TextEdit(given["replacement"], given["find"] or "", given["section"] or "")
     note = workspace.note(given["note"])
     return workspace.edit_text(note, edit, revision=given["revision"], wait=given["wait"])

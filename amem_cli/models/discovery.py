@@ -220,15 +220,20 @@ def _told_size(row: Mapping[str, Any]) -> ModelSize:
 
 def expected_servers(environment: Mapping[str, str]) -> tuple[LocalServer, ...]:
     """The usual servers, Ollama where `OLLAMA_HOST` says if that is on this machine."""
-    try:
-        parts = urlsplit(usual_url("ollama", environment))
-    except SettingsError:
+    own = None
+    with contextlib.suppress(SettingsError):
+        own = local_server("Ollama", usual_url("ollama", environment))
+    if own is None:
         return USUAL_SERVERS
+    return (own, *(server for server in USUAL_SERVERS[1:] if server.port != own.port))
+
+
+def local_server(kind: str, url: str) -> LocalServer | None:
+    """The server at an address of this machine; None at any other one."""
+    parts = urlsplit(url)
     if parts.scheme != "http" or not is_loopback(parts.hostname or ""):
-        return USUAL_SERVERS
-    port = parts.port or 80
-    others = (server for server in USUAL_SERVERS[1:] if server.port != port)
-    return (LocalServer("Ollama", port, path=parts.path), *others)
+        return None
+    return LocalServer(kind, parts.port or 80, path=parts.path.rstrip("/"))
 
 
 def running_servers(

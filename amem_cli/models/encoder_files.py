@@ -246,20 +246,19 @@ def _from_hub(model: str, *, offline: bool, with_weights: bool = False) -> Path:
     if model == MULTILINGUAL:
         name, hint = _MULTILINGUAL_ON_HUB, extra_hint("multilingual")
     describing = [f"*{ending}" for ending in sorted(_DECIDING - {".safetensors"})]
-    others = ["onnx/*", "openvino/*"]
+    weights, ignored = ["*.safetensors"], ["onnx/*", "openvino/*"]
     try:
         if not offline and not with_weights and _publishes_graph(name):
-            graph = [OFFICIAL_GRAPH, OFFICIAL_WEIGHTS]
-            ignored = ["onnx/*.json", "onnx/*.txt", *others[1:]]
-            patterns = [*describing, *graph]
-            folder = Path(snapshot_download(name, allow_patterns=patterns, ignore_patterns=ignored))
-        else:
-            patterns = [*describing, "*.safetensors"]
-            folder = Path(
-                snapshot_download(
-                    name, local_files_only=offline, allow_patterns=patterns, ignore_patterns=others
-                )
+            weights = [OFFICIAL_GRAPH, OFFICIAL_WEIGHTS]
+            ignored = ["onnx/*.json", "onnx/*.txt", "openvino/*"]
+        folder = Path(
+            snapshot_download(
+                name,
+                local_files_only=offline,
+                allow_patterns=[*describing, *weights],
+                ignore_patterns=ignored,
             )
+        )
         # Another program may have fetched a part of it only.
         if offline and not (has_weights(folder) or (folder / OFFICIAL_GRAPH).is_file()):
             raise FileNotFoundError("no weights")

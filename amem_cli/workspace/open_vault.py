@@ -267,18 +267,15 @@ class OpenVault:
             self.notice(f"what amem wrote follows renamed notes in {', '.join(changed)}")
         return changed
 
-    def embed_missing(self, encoder: Encoder | None = None) -> int:
+    def embed_missing(self) -> int:
         """Give new passages their vectors; returns how many got one.
-
-        Args:
-            encoder: None for that of the settings.
 
         Raises:
             EncoderError, SettingsError: the encoder cannot be had.
         """
         from amem_cli.index.sync import embed_missing
 
-        encoder = encoder or self.encoder
+        encoder = self.encoder
         waiting = self.index.vectors.count_to_embed(encoder.model_id) > 0
         with self.caller_now.progress("embedding passages", at_once=waiting) as progress:
             return embed_missing(self.ports, encoder, progress=progress)

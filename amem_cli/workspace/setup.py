@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from amem_cli.errors import AmemError, SettingsError, UsageError, extra_hint
 from amem_cli.models.discovery import (
@@ -20,6 +19,7 @@ from amem_cli.models.discovery import (
     ModelSize,
     billions_named,
     expected_servers,
+    local_server,
     look_around,
 )
 from amem_cli.models.gguf import memory_needed
@@ -169,18 +169,10 @@ def languages_of(workspace: Workspace) -> dict[str, float]:
 
 def _server_in_use(settings: Settings, environment: Mapping[str, str]) -> LocalServer | None:
     """The server of the settings, if it is one of this machine."""
-    if settings.llm_backend not in ("openai", "ollama"):
-        return None
-    from amem_cli.models.http import is_loopback
-
-    try:
-        parts = urlsplit(server_url(settings, environment))
-        port = parts.port or 80
-    except (SettingsError, ValueError):
-        return None
-    if parts.scheme != "http" or not is_loopback(parts.hostname or ""):
-        return None
-    return LocalServer("server", port, path=parts.path.rstrip("/"))
+    if settings.llm_backend in ("openai", "ollama"):
+        with contextlib.suppress(SettingsError, ValueError):
+            return local_server("server", server_url(settings, environment))
+    return None
 
 
 def _served(machine: Machine, settings: Settings, own: LocalServer | None) -> Iterator[Choice]:

@@ -74,30 +74,21 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What became of a new note; `known`: a note held the very text, and nothing was added.
+class Saved:
+    """What became of a new or a changed note.
 
-    `duplicates` are other notes with the same text, or nearly.
+    Attributes:
+        known: a note held the very text, and nothing was added.
+        duplicates: other notes with the same text, or nearly.
+        changed: names of the fields that changed, `content` among them.
+        revision: hash of the changed text as it is now.
     """
 
     outcome: Outcome
     known: bool = False
     duplicates: tuple[Duplicate, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Updated:
-    """What became of a changed note.
-
-    Attributes:
-        changed: names of the fields that changed, `content` among them.
-        revision: hash of the text as it is now.
-    """
-
-    outcome: Outcome
     changed: tuple[str, ...] = ()
     revision: str = ""
-    duplicates: tuple[Duplicate, ...] = ()
 
 
 def without(result: _Result, hidden: Collection[str]) -> _Result:
@@ -195,9 +186,8 @@ class Workspace(OpenVault):
         return replace(filters or Filters(), hidden=self.hidden())
 
     def _encoder_with_all_embedded(self) -> Encoder:
-        encoder = self.encoder
-        self.embed_missing(encoder)
-        return encoder
+        self.embed_missing()
+        return self.encoder
 
     def _encoder_if_any(self) -> Encoder | None:
         """The encoder to search with; None, and a notice, if it cannot be had."""
@@ -383,7 +373,7 @@ class Workspace(OpenVault):
                 unseen.add(event.path)
         return unseen
 
-    def add(self, new: NewNote, *, unless_known: bool = False, wait: bool = True) -> Added:
+    def add(self, new: NewNote, *, unless_known: bool = False, wait: bool = True) -> Saved:
         """Write a note, then describe it, link it and let older notes evolve.
 
         Whatever fails once it is on disk is a problem of the outcome; the note is pending then.
@@ -411,10 +401,10 @@ class Workspace(OpenVault):
                 path = add(self.ports, new) if existing is None else existing.path
             if existing is not None:
                 is_pending = any(note.path == path for note in self.index.queue.pending())
-                return Added(self._unprocessed(path, pending=is_pending), known=True)
+                return Saved(self._unprocessed(path, pending=is_pending), known=True)
             self.caller_now.saved(path)
             outcome = self.process_note(path, wait=wait, new_text=True)
-        return Added(outcome, duplicates=self._duplicates(path))
+        return Saved(outcome, duplicates=self._duplicates(path))
 
     @contextlib.contextmanager
     def _claiming_work(self) -> Iterator[None]:
@@ -487,7 +477,7 @@ class Workspace(OpenVault):
         append: str | None = None,
         revision: str = "",
         wait: bool = True,
-    ) -> Updated:
+    ) -> Saved:
         """Change fields of a note as its owner, then link it anew.
 
         Args:
@@ -518,7 +508,7 @@ class Workspace(OpenVault):
 
     def edit_text(
         self, note: NoteSummary, edit: TextEdit, *, revision: str = "", wait: bool = True
-    ) -> Updated:
+    ) -> Saved:
         """Replace one place in a note's text as its owner, then link it anew.
 
         Args:
@@ -536,15 +526,15 @@ class Workspace(OpenVault):
             self.caller_now.saved(note.path)
         return self._updated(note, ("content",) if is_changed else (), wait=wait)
 
-    def _updated(self, note: NoteSummary, changed: tuple[str, ...], *, wait: bool) -> Updated:
+    def _updated(self, note: NoteSummary, changed: tuple[str, ...], *, wait: bool) -> Saved:
         summary = self.index.notes.summary(note.path)
         is_new = "content" in changed
         outcome = self.process_note(note.path, wait=wait, new_text=is_new)
-        return Updated(
+        return Saved(
             outcome,
-            changed,
-            summary.text_hash if summary is not None else "",
-            self._duplicates(note.path) if is_new else (),
+            duplicates=self._duplicates(note.path) if is_new else (),
+            changed=changed,
+            revision=summary.text_hash if summary is not None else "",
         )
 
     def note_edited(self, note: NoteSummary, *, wait: bool = True) -> Outcome:
