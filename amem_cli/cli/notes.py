@@ -95,7 +95,6 @@ def add(
             tags=tag or (),
             context=context_sentence,
             created=when,
-            folder=workspace.settings.notes_dir,
         )
         added = workspace.add(new, unless_known=unless_known, wait=wait)
     _show_outcome(session, added.outcome, added.duplicates, known=added.known)

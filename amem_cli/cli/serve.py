@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from amem_cli.cli.session import session_of
+from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from amem_cli.mcp.http import Door
     from amem_cli.system.wire import Wire
 
@@ -46,8 +48,6 @@ def mcp(
         amem mcp --vault ~/notes --read-only
         amem mcp --vault ~/notes --http
     """
-    from amem_cli.system.wire import take_wire
-
     if read_only and allow_delete:
         raise UsageError("--read-only and --allow-delete cannot be combined", hint="Leave one out.")
     session = session_of(context)
@@ -63,12 +63,7 @@ def mcp(
             sys.stderr.write(f"token: {way.token}\n")
             sys.stderr.flush()
     else:
-        if sys.stdin.isatty():
-            session.output.notice(
-                f"serving {root}; agents start this themselves (docs/agents.md); Ctrl-D ends it"
-            )
-        # Only answers may reach the client, so this comes before anything else is loaded.
-        way = take_wire()
+        way = _wire(session, root, "agents start this themselves (docs/agents.md)")
     from amem_cli.mcp.server import run
     from amem_cli.mcp.tool import Policy
     from amem_cli.workspace.workspace import Workspace
@@ -89,19 +84,22 @@ def lsp(context: typer.Context) -> None:
 
         amem lsp --vault ~/notes
     """
-    from amem_cli.system.wire import take_wire
-
     session = session_of(context)
     root = session.root
-    if sys.stdin.isatty():
-        session.output.notice(
-            f"serving {root}; editors start this themselves (docs/editors.md); Ctrl-D ends it"
-        )
-    # Only answers may reach the editor, so this comes before anything else is loaded.
-    wire = take_wire()
+    wire = _wire(session, root, "editors start this themselves (docs/editors.md)")
     from amem_cli.lsp.server import run
     from amem_cli.workspace.workspace import Workspace
 
     run(Workspace(root, notify=session.output.notice), wire)
     # Do not wait for threads that run native code.
     os._exit(0)
+
+
+def _wire(session: Session, root: Path, usual: str) -> Wire:
+    """The wire to a client; who started the command by hand is told what is `usual`."""
+    from amem_cli.system.wire import take_wire
+
+    if sys.stdin.isatty():
+        session.output.notice(f"serving {root}; {usual}; Ctrl-D ends it")
+    # Only answers may reach the client, so this comes before anything else is loaded.
+    return take_wire()

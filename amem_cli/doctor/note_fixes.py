@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from amem_cli.editing.edit import drafted
 from amem_cli.editing.move import processed
 from amem_cli.editing.renames import update_renamed_links
 from amem_cli.errors import SettingsError
-from amem_cli.index.draft import NoteDraft, new_event
+from amem_cli.index.draft import new_event
 from amem_cli.index.memory_index import VaultPorts
-from amem_cli.index.sync import refresh
 from amem_cli.journal.events import FOLLOWS, Change
 from amem_cli.journal.provenance import provenance
 from amem_cli.language.dates import new_id, parse_moment
@@ -30,8 +30,7 @@ _AGAIN = "Run `amem doctor` again."
 
 def give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> str:
     ports = open_ports()
-    with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(path))
+    with drafted(ports, path) as draft:
         # Either note may have been edited since the check.
         original_id = parse_note(original, ports.vault.read(original).raw, ports.names).id
         if draft.note.id != old or original_id != old:
@@ -44,8 +43,7 @@ def give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> st
         event = new_event(ports, "edit", by="person", reason=f"the id {old} is that of {original}")
         raw = _with_id(draft.raw, fresh, ports.names)
         draft.restore(raw, event, (Change("id", old, fresh),))
-        ports.changes.apply(draft.write(), [replace(each, note=fresh) for each in draft.events])
-        refresh(ports, [path])
+        draft.events = [replace(each, note=fresh) for each in draft.events]
     return f"Gave {path} the id {fresh}; nothing else in it changed."
 
 
@@ -79,8 +77,7 @@ def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:
 def follow_by_hand(open_ports: OpenPorts, path: str, former: str, now: str) -> str:
     """Have a person's links to a note that was at `former` follow it, which is at `now`."""
     ports = open_ports()
-    with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(path))
+    with drafted(ports, path) as draft:
         names = ports.index.names
         moved = NameTable((each, (), "") for each in ports.index.files.moves())
         target = shortest_target(now, names)
@@ -111,16 +108,13 @@ def follow_by_hand(open_ports: OpenPorts, path: str, former: str, now: str) -> s
         )
         draft.restore(raw, event, (Change("links", before, links),) if links != before else ())
         known = tuple(filter(None, (processed(ports, draft),)))
-        events = [replace(each, known=known) for each in draft.events]
-        ports.changes.apply(draft.write(), events)
-        refresh(ports, [path])
+        draft.events = [replace(each, known=known) for each in draft.events]
     return done
 
 
 def remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:
     ports = open_ports()
-    with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(path))
+    with drafted(ports, path) as draft:
         record = provenance(ports.index.events.read(draft.note.id or path)).links.get(target)
         parsed = parse_link(text)
         leads = parsed is not None and resolve(parsed.target, path, ports.index.names) is not None
@@ -130,6 +124,4 @@ def remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str
         event = new_event(ports, "link", trigger=target, reason=f"{record.path} is gone")
         if not draft.change({"links": links}, event):
             raise SettingsError("the link is not there any more", hint=_AGAIN)
-        ports.changes.apply(draft.write(), draft.events)
-        refresh(ports, [path])
     return f"Removed {text} from the links of {path}."

@@ -63,7 +63,7 @@ class TextEdit:
 
 
 @contextmanager
-def _draft(ports: VaultPorts, path: str) -> Iterator[NoteDraft]:
+def drafted(ports: VaultPorts, path: str) -> Iterator[NoteDraft]:
     """A note to edit under the write lock; what was edited is written at the end."""
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
@@ -84,7 +84,7 @@ def update(
     Raises:
         UsageError, HeaderRefused, WriteConflict: nothing was written.
     """
-    with _draft(ports, note.path) as draft:
+    with drafted(ports, note.path) as draft:
         _require_text(draft, text)
         draft.change(_new_values(draft.note, edits), new_event(ports, "edit", by="person"))
         changed = [change.field for event in draft.events for change in event.changes]
@@ -112,7 +112,7 @@ def edit_text(ports: VaultPorts, note: NoteSummary, edit: TextEdit, *, text: str
         NotFoundError: the place is not there, or not only once.
         UsageError, HeaderRefused, WriteConflict: nothing was written.
     """
-    with _draft(ports, note.path) as draft:
+    with drafted(ports, note.path) as draft:
         _require_text(draft, text)
         new = _edited(_text_of(draft.raw, note.path), edit)
         # Checks that there is a text, of a size that a note may have.
@@ -241,7 +241,7 @@ def link(
     if relation not in (None, *RELATIONS):
         raise UsageError(f"no relation {relation!r}", hint=f"One of: {', '.join(RELATIONS)}.")
     text = format_link(shortest_target(target.path, ports.index.names))
-    with _draft(ports, source.path) as draft:
+    with drafted(ports, source.path) as draft:
         links = draft.note.links
         present = any(target_of(each, source.path, ports.index) == target.path for each in links)
         owned = provenance_of(ports.index, source.key)
@@ -432,7 +432,7 @@ def with_category(content: str, category: str) -> str:
 def set_category(ports: VaultPorts, note: NoteSummary, category: str) -> bool:
     """Give a note another category as its owner; False if it has it already."""
     category = " ".join(category.split())
-    with _draft(ports, note.path) as draft:
+    with drafted(ports, note.path) as draft:
         if category_of(draft.raw) == category:
             return False
         event = new_event(ports, "edit", by="person", reason=f"category: {category}")

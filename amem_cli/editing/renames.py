@@ -6,11 +6,11 @@ from collections.abc import Set
 from dataclasses import replace
 from functools import cache
 
+from amem_cli.editing.edit import drafted
 from amem_cli.errors import AmemError
-from amem_cli.index.draft import NoteDraft, id_is_shared, new_event
+from amem_cli.index.draft import id_is_shared, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
-from amem_cli.index.sync import refresh
 from amem_cli.journal.events import FOLLOWS, LinkRecord
 from amem_cli.journal.provenance import is_worded
 from amem_cli.markdown.links import format_link
@@ -60,8 +60,7 @@ def update_renamed_links(ports: VaultPorts, targets: Set[str] | None = None) -> 
 
 
 def _update_links(ports: VaultPorts, source: str, renamed: _Renamed) -> bool:
-    with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(source))
+    with drafted(ports, source) as draft:
         texts = list(draft.note.links)
         reached = {target_of(text, source, ports.index) for text in texts}
         updates = [
@@ -89,8 +88,4 @@ def _update_links(ports: VaultPorts, source: str, renamed: _Renamed) -> bool:
             reason=f"{FOLLOWS}{names} to the new name",
             links=tuple(record for _, record in updates),
         )
-        if not draft.change({"links": list(dict.fromkeys(texts))}, event):
-            return False
-        ports.changes.apply(draft.write(), draft.events)
-        refresh(ports, [source])
-    return True
+        return draft.change({"links": list(dict.fromkeys(texts))}, event)

@@ -174,7 +174,6 @@ class AgenticMemorySystem:
                 links=[wikilink(workspace, each) for each in links or ()],
                 created=parse_moment(moment) if moment else None,
                 id=id or "",
-                folder=workspace.settings.notes_dir,
             )
             added = workspace.add(new)
             for duplicate in added.duplicates:

@@ -200,7 +200,7 @@ def extract(editor: Editor, uri: str, version: int | None, start: int, end: int)
     names = editor.vault.index.names
     is_known = editor.note(document) is not None
     back = shortest_target(document.path, names) if is_known else file_title(document.path)
-    new = NewNote(kept, links=[format_link(back)], folder=editor.vault.settings.notes_dir)
+    new = NewNote(kept, links=[format_link(back)])
     added = editor.vault.add(new, wait=False)
     path = added.outcome.path
     link = format_link(shortest_target(path, names))

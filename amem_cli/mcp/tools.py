@@ -341,7 +341,6 @@ def _add(workspace: Workspace, given: Arguments) -> Saved:
         tags=given["tags"] or (),
         context=given["context"] or "",
         created=created,
-        folder=workspace.settings.notes_dir,
     )
     return workspace.add(new, unless_known=given["unless_known"], wait=given["wait"])
 

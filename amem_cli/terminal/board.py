@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import flowed, printable
-from amem_cli.terminal.output import Part, Row, plural
+from amem_cli.terminal.output import Part, Row, named, plural
 from amem_cli.terminal.progress import span
-from amem_cli.terminal.watching import done, named, news_rows
+from amem_cli.terminal.watching import NAMED, done, news_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -148,7 +148,7 @@ class WatchBoard:
         if status.trouble:
             lines.append(_line(((f"! {status.trouble}", "yellow"),)))
         if height >= _CRAMPED:
-            names = f": {named(self._queue)}" if self._queue else ""
+            names = f": {named(self._queue, NAMED)}" if self._queue else ""
             waiting = f"{status.pending:,} pending{names}"
             lines.append(_line((waiting if status.pending else ("nothing pending", "dim"),)))
         sign, style = _SIGNS.get(status.state, ("●", "green"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amem_cli.graph.clusters import clusters, hubs, unwritten
 from amem_cli.language.safe_text import flowed, on_one_line
 from amem_cli.notes.note import SUPERSEDING
-from amem_cli.terminal.output import plural
+from amem_cli.terminal.output import named, plural
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Branch, Edge, Graph
@@ -109,13 +109,11 @@ def _between(edges: Sequence[Edge], titles: dict[str, str]) -> list[Row]:
 
 
 def _missing_row(target: str, sources: Sequence[str]) -> Row:
-    places = ", ".join(map(on_one_line, sources[:_PLACES_NAMED]))
-    more = len(sources) - _PLACES_NAMED
-    others = f" and {more} more" if more > 0 else ""
+    places = named([*map(on_one_line, sources)], _PLACES_NAMED)
     return (
         (f"  {len(sources):>3}  ", "green"),
         (f"[[{on_one_line(target)}]]", "red"),
-        (f"  in {places}{others}", "dim"),
+        (f"  in {places}", "dim"),
     )
 
 

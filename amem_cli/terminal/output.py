@@ -274,6 +274,13 @@ def size(count: int, digits: int = 2) -> str:
     return f"{count / 1e9:.{digits}f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
+def named(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(names[:most])
+    more = len(names) - most
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
 def first_lines(lines: Sequence[str], most: int, longest: int = 120) -> Iterator[str]:
     """The first lines, cut, and how many more there are."""
     for line in lines[:most]:

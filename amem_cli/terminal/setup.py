@@ -10,7 +10,7 @@ from amem_cli.errors import extra_hint
 from amem_cli.language.detect import named_shares
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.models.sources import recommended_models
-from amem_cli.terminal.output import plural, size
+from amem_cli.terminal.output import named, plural, size
 
 if TYPE_CHECKING:
     from amem_cli.terminal.output import Console, Part
@@ -118,9 +118,7 @@ def _facts(survey: Survey) -> Iterator[tuple[str, str]]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(_short(name) for name in names[:_MODELS_SHOWN])
-    more = len(names) - _MODELS_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown
+    return named([*map(_short, names)], _MODELS_SHOWN)
 
 
 def _short(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.memory.outcome import Outcome
 from amem_cli.terminal.notes import outcome_rows
-from amem_cli.terminal.output import plural
+from amem_cli.terminal.output import named, plural
 from amem_cli.terminal.progress import span
 from amem_cli.watch.worker import WatchEvent
 from amem_cli.workspace.documents import outcome_document
@@ -52,19 +51,15 @@ def news_rows(news: WatchEvent) -> list[Row]:
     return [((news.text, _STYLES.get(news.kind, "dim")),)]
 
 
-def named(paths: Sequence[str]) -> str:
-    """The first paths by name, and how many more there are."""
-    shown = ", ".join(paths[:NAMED])
-    more = len(paths) - NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
 def _changes(report: SyncReport) -> list[str]:
     moved = [f"{before} → {after}" for before, after in report.moved]
-    groups = ("new", report.added), ("changed", report.changed), ("moved", moved)
-    return [
-        f"{what}: {named(paths)}" for what, paths in (*groups, ("gone", report.removed)) if paths
-    ]
+    groups = {
+        "new": report.added,
+        "changed": report.changed,
+        "moved": moved,
+        "gone": report.removed,
+    }
+    return [f"{what}: {named(paths, NAMED)}" for what, paths in groups.items() if paths]
 
 
 def status_lines(status: WatchStatus, now: datetime) -> list[str]:

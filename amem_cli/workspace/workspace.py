@@ -398,7 +398,8 @@ class Workspace(OpenVault):
                     existing = note_with_text(
                         self.ports, new.content, title=new.title, hidden=self.hidden()
                     )
-                path = add(self.ports, new) if existing is None else existing.path
+                placed = replace(new, folder=self.settings.notes_dir)
+                path = add(self.ports, placed) if existing is None else existing.path
             if existing is not None:
                 is_pending = any(note.path == path for note in self.index.queue.pending())
                 return Saved(self._unprocessed(path, pending=is_pending), known=True)
