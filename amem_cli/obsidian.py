@@ -182,7 +182,7 @@ def show_in_obsidian(root: Path, ports: VaultPorts | None) -> Written:
         changes[path] = old, new.encode("utf-8", "replace")
     path = f"{FOLDER}/appearance.json"
     old = _read(root, path)
-    changes[path] = old, _with_list(path, old, "enabledCssSnippets", _is_snippet, snippets)
+    changes[path] = old, _with_list(path, old, "enabledCssSnippets", SNIPPET.__eq__, snippets)
     path = f"{FOLDER}/graph.json"
     old = _read(root, path)
     if _FORMER_GROUP.encode() in old:
@@ -213,10 +213,6 @@ def _read(root: Path, path: str) -> bytes:
         return b""
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
-
-
-def _is_snippet(entry: object) -> bool:
-    return entry == SNIPPET
 
 
 def _is_former_group(entry: object) -> bool:

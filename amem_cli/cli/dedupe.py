@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -78,6 +78,7 @@ def dedupe(
         )
     from amem_cli.duplicates.compare import THRESHOLD
     from amem_cli.duplicates.find import find_duplicates
+    from amem_cli.workspace.documents import duplicates_document
 
     session = session_of(context)
     with session.workspace() as workspace:
@@ -99,7 +100,7 @@ def dedupe(
             )
             if not merge:
                 session.output.result(
-                    _duplicates_document(found), lambda console: _show_duplicates(console, found)
+                    duplicates_document(found), lambda console: _show_duplicates(console, found)
                 )
                 raise typer.Exit(1 if found.groups else 0)
             pairs = [(group.kept, each.note) for group in found.groups for each in group.others]
@@ -132,36 +133,6 @@ def _merged(
                 raise
             problems.append(f"{other.path}: {error.message}. {error.hint}".strip())
     return merges, problems
-
-
-def _duplicates_document(found: Duplicates) -> dict[str, Any]:
-    return {
-        "groups": [
-            {
-                "kind": group.kind,
-                "keep": _reference(group.kept),
-                "duplicates": [
-                    {**duplicate_document(each), "beyond": each.beyond} for each in group.others
-                ],
-            }
-            for group in found.groups
-        ],
-        "compared": found.compared,
-        "by_meaning": found.by_meaning,
-    }
-
-
-def _reference(note: NoteSummary) -> dict[str, Any]:
-    return {"id": note.id, "path": note.path, "title": note.title, "created": note.created}
-
-
-def duplicate_document(found: Duplicate) -> dict[str, Any]:
-    """A note with the text of another."""
-    return {
-        **_reference(found.note),
-        "kind": found.kind,
-        "similarity": round(found.similarity, 3),
-    }
 
 
 def _show_duplicates(console: Console, found: Duplicates) -> None:

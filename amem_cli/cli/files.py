@@ -19,11 +19,6 @@ from amem_cli.terminal.output import Output
 _SECONDS_TO_OPEN = 5.0
 
 
-def on_terminal() -> bool:
-    """True if somebody can read what is printed and answer it."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
 def on_desktop() -> bool:
     """True if a window can be opened where somebody sees it."""
     if "SSH_CONNECTION" in os.environ:
@@ -70,7 +65,7 @@ def _next_key() -> str:
 
 def can_ask(output: Output) -> bool:
     """True if somebody sees a question, which is a notice, and can answer it."""
-    return not (output.as_json or output.quiet) and on_terminal()
+    return not (output.as_json or output.quiet) and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def agreed(output: Output, question: str) -> bool:

@@ -139,8 +139,7 @@ def _show_outcome(
     from amem_cli.terminal.notes import show_outcome
 
     def document() -> dict[str, object]:
-        from amem_cli.cli.dedupe import duplicate_document
-        from amem_cli.workspace.documents import outcome_document
+        from amem_cli.workspace.documents import duplicate_document, outcome_document
 
         of_duplicates = None if duplicates is None else list(map(duplicate_document, duplicates))
         rest = {"duplicates": of_duplicates, "known": known}

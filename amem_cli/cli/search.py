@@ -286,7 +286,8 @@ def ask(
         amem ask "What did we agree on the rent?" --since 2026-01 --tag cafe
         amem ask "Who has the spare key?" --as-of 2025-12-31
     """
-    from amem_cli.terminal.notes import answer_document, show_answer
+    from amem_cli.terminal.notes import show_answer
+    from amem_cli.workspace.documents import answer_document
 
     question = " ".join(words)
     if not question.strip():

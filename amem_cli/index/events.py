@@ -283,7 +283,8 @@ class IndexLinkHistory:
         for by_context, target, source, relation, is_turned in self._file.rows(sql):
             older, newer = (source, target) if is_turned else (target, source)
             is_wanted = wanted is None or older in wanted
-            if is_wanted and (by_context or self._is_written(source, target)):
+            # A person may have deleted the link.
+            if is_wanted and (by_context or target in self._links.linked(source)):
                 found.append(SupersedingLink(older, newer, relation))
         return list(dict.fromkeys(found))
 
@@ -355,10 +356,6 @@ class IndexLinkHistory:
 
     def _events_of(self, note: str) -> list[Event]:
         return _events(self._file, "WHERE note = ? ORDER BY event", note)
-
-    def _is_written(self, source: str, target: str) -> bool:
-        """Whether the notes are still linked: a person may have deleted the link."""
-        return target in self._links.linked(source)
 
     def _store(self, note: str) -> None:
         from amem_cli.journal.link_decisions import link_decisions

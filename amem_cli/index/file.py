@@ -232,15 +232,11 @@ def _connect(path: Path) -> apsw.Connection:
         # A power cut may cost the last transactions; the files still hold what was in them.
         db.pragma("synchronous", "normal")
         db.pragma("trusted_schema", False)
-        db.create_scalar_function("local_text", _local_text, 1)
+        db.create_scalar_function("local_text", lambda *values: local_text(str(values[0])), 1)
     except BaseException:
         db.close()
         raise
     return db
-
-
-def _local_text(*values: Any) -> str:
-    return local_text(str(values[0]))
 
 
 def _delete_set_aside(path: Path) -> None:

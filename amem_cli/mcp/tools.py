@@ -115,14 +115,8 @@ def _size_of(hits: Sequence[Hit]) -> int:
 
 
 ANSWER = {
-    "question": TEXT,
-    "answer": NAME.of("text"),
-    "held": FLAG,
-    "how": NAME,
+    **json.without(json.ANSWER, "calls", "tokens", "seconds"),
     "sources": json.listed(json.without(json.CITATION, "via"), "citations"),
-    "shown": json.listed(json.NAMED),
-    "model": NAME_OR_NULL,
-    "problems": NAMES,
 }
 
 

@@ -180,7 +180,11 @@ def model_fingerprint(folder: Path) -> str:
 
 def _content(path: Path) -> Iterator[bytes]:
     if path.suffix in (".onnx", ".onnx_data", ".bin"):
-        yield from _samples(path)
+        # A piece of every stretch of a graph with its weights.
+        with path.open("rb") as stream:
+            for start in range(0, path.stat().st_size, _GRAPH_STRETCH):
+                stream.seek(start)
+                yield stream.read(_TENSOR_SAMPLE)
         return
     if path.suffix != ".safetensors":
         yield path.read_bytes()
@@ -199,14 +203,6 @@ def _content(path: Path) -> Iterator[bytes]:
             middle = start + max(0, end - start - _TENSOR_SAMPLE) // 2
             stream.seek(8 + length + middle)
             yield stream.read(min(_TENSOR_SAMPLE, end - start))
-
-
-def _samples(path: Path) -> Iterator[bytes]:
-    """A piece of every stretch of a graph with its weights, for the same reason."""
-    with path.open("rb") as stream:
-        for start in range(0, path.stat().st_size, _GRAPH_STRETCH):
-            stream.seek(start)
-            yield stream.read(_TENSOR_SAMPLE)
 
 
 def has_weights(folder: Path) -> bool:

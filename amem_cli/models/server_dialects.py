@@ -127,8 +127,10 @@ class Dialect:
             raise ReplyUnusable("the reply holds no text")
         # Behind a whole answer only blanks can have been cut.
         complete = (reason in COMPLETE_REASONS or _is_whole(content, request)) and not refused
+        # The object may stand among thoughts, fences and prose.
+        found = find_answer(content, list(request.schema["properties"])) if complete else None
         answer = ModelAnswer(
-            text=answer_text(content, request) if complete else content,
+            text=content if found is None else found,
             complete=complete,
             prompt_tokens=0,
             answer_tokens=0,
@@ -203,12 +205,6 @@ def _is_whole(content: str, request: ModelRequest) -> bool:
     found = find_answer(content, list(names))
     ends_so = found is not None and content.rstrip(" \t\r\n`").endswith(found)
     return ends_so and all(name in json.loads(found or "") for name in names)
-
-
-def answer_text(content: str, request: ModelRequest) -> str:
-    """The JSON object that a model wrote among thoughts, fences and prose, or all of the text."""
-    found = find_answer(content, list(request.schema["properties"]))
-    return content if found is None else found
 
 
 def _text(request: ModelRequest, schema: Mapping[str, Any] | None) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.system.command_lines import joined
 from amem_cli.terminal.output import plural, titled
-from amem_cli.workspace.documents import CITATION, document
 
 if TYPE_CHECKING:
     from amem_cli.ask.ask import Answer
@@ -242,23 +241,6 @@ def show_note(console: Console, view: NoteView) -> None:
 
 
 _MAX_LOOKED_AT = 3
-
-
-def answer_document(answer: Answer) -> dict[str, Any]:
-    """An answer; `sources` is empty if the notes do not hold it."""
-    return {
-        "question": answer.question,
-        "answer": answer.text,
-        "held": answer.held,
-        "how": answer.how,
-        "sources": [document(CITATION, each) for each in answer.citations],
-        "shown": [{"id": e.id, "path": e.path, "title": e.title} for e in answer.shown],
-        "model": answer.model or None,
-        "calls": answer.use.calls,
-        "tokens": answer.use.prompt_tokens + answer.use.answer_tokens,
-        "seconds": round(answer.use.seconds, 3),
-        "problems": list(answer.problems),
-    }
 
 
 def show_answer(console: Console, answer: Answer) -> None:

@@ -167,6 +167,20 @@ CITATION = {
     "via": NAME_OR_NULL,
     **SUPERSESSION,
 }
+ANSWER = {
+    "question": TEXT,
+    "answer": NAME.of("text"),
+    "held": FLAG,
+    "how": NAME,
+    # Empty if the notes do not hold it.
+    "sources": listed(CITATION, "citations"),
+    "shown": listed(NAMED),
+    "model": NAME_OR_NULL,
+    "calls": COUNT.of("use.calls"),
+    "tokens": COUNT.of(lambda answer: answer.use.prompt_tokens + answer.use.answer_tokens),
+    "seconds": COUNT.of(lambda answer: round(answer.use.seconds, 3)),
+    "problems": NAMES,
+}
 SEARCH = {
     "query": TEXT,
     "mode": NAME,
@@ -256,6 +270,19 @@ COMPARED = {
     "failure": NAME.of(lambda outcome: outcome.problems[0] if outcome.failed else ""),
     "model": OUTCOME["model"],
 }
+_REFERENCE = pick(SUMMARY, ("id", "path", "title", "created"))
+# A note with the text of another.
+DUPLICATE = {
+    **within("note", _REFERENCE),
+    "kind": NAME,
+    "similarity": SHARE.of(lambda found: round(found.similarity, 3)),
+}
+_GROUP = {
+    "kind": NAME,
+    "keep": record(_REFERENCE, "kept"),
+    "duplicates": listed({**DUPLICATE, "beyond": NAME}, "others"),
+}
+DUPLICATES = {"groups": listed(_GROUP), "compared": COUNT, "by_meaning": FLAG}
 _GRAPH_NOTE = {**NAMED, "tags": NAMES}
 _GRAPH_LINK = {
     **dict.fromkeys(("source", "target", "kind", "by"), NAME),
@@ -272,6 +299,9 @@ _OPEN_LINK = {
 }
 LINKS = {name: listed(_OPEN_LINK) for name in ("links", "suggested", "kept", "rejected")}
 
+answer_document = partial(document, ANSWER)
+duplicate_document = partial(document, DUPLICATE)
+duplicates_document = partial(document, DUPLICATES)
 outcome_document = partial(document, OUTCOME)
 listed_document = partial(document, LISTED)
 search_document = partial(document, SEARCH)
