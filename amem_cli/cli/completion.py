@@ -10,7 +10,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 from typer import _completion_shared
@@ -124,13 +123,11 @@ def _in_bash(value: str, quote: str, incomplete: str) -> str:
 
 def _of_index(kind: str) -> Callable[[Any, str], Found]:
     def found(context: Any, incomplete: str) -> Found:
-        from amem_cli.index.completion_index import completion_index
+        from amem_cli.index.completion_index import CompletionIndex
 
         root = find_vault(context.find_root().params.get("vault"))
-        with completion_index(Path(root) / STATE_FOLDER / "index.db") as names:
-            if names is None:
-                return ()
-            return names.notes(incomplete) if kind == "notes" else getattr(names, kind)()
+        names = CompletionIndex(root / STATE_FOLDER / "index.db")
+        return names.notes(incomplete) if kind == "notes" else getattr(names, kind)()
 
     return found
 

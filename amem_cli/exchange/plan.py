@@ -115,7 +115,7 @@ class ImportPlan:
                 (path, planned.aliases, planned.title, planned.note.names)
                 for path, planned in self._by_source_path.items()
             ),
-            source.other_files,
+            source.folder.other_paths if source.folder else (),
             relative_first=source.kind != "obsidian",
         )
         there = ((note.path, note.aliases, note.title) for note in ports.index.notes.summaries())

@@ -201,11 +201,6 @@ class ImportSource:
             return self.kind
         return hashlib.sha256(os.fsencode(self.folder.root.resolve())).hexdigest()[:16]
 
-    @property
-    def other_files(self) -> tuple[str, ...]:
-        """Paths of its files that are not notes, such as pictures."""
-        return self.folder.other_paths if self.folder else ()
-
 
 def sha_of(folder: VaultFolder, path: str) -> str | None:
     """SHA-256 of a file below a folder; None if there is none, empty if nothing here wrote it.

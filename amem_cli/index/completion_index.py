@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -17,7 +15,7 @@ _MOST = 1_000
 
 
 class CompletionIndex:
-    """An index opened for one look."""
+    """An index opened for one look; `apsw.Error` or `OSError` if it cannot be read."""
 
     def __init__(self, path: Path) -> None:
         if not is_regular(path) or not path.exists():
@@ -87,12 +85,3 @@ class CompletionIndex:
         """All folders with notes, with a slash behind them."""
         sql = "SELECT DISTINCT folder || '/' FROM notes WHERE folder <> '' ORDER BY folder"
         return [(folder, "") for (folder,) in self._db.execute(sql)]
-
-
-@contextlib.contextmanager
-def completion_index(path: Path) -> Iterator[CompletionIndex | None]:
-    """The names of an index; None if it cannot be read."""
-    names = None
-    with contextlib.suppress(apsw.Error, OSError):
-        names = CompletionIndex(path)
-    yield names

@@ -265,11 +265,9 @@ class IndexNotes:
         first, last = (created_text(day + each) if day else "" for each in around)
         return self._file.rows(sql, (folder, first, last))
 
-    def _select(
-        self, condition: str, bindings: Any, limit: int = _MAX_MATCHES
-    ) -> list[NoteSummary]:
+    def _select(self, condition: str, bindings: Any) -> list[NoteSummary]:
         sql = f"SELECT {_SUMMARY} FROM notes {condition} ORDER BY path LIMIT ?"  # noqa: S608
-        return [_summary(row) for row in self._file.rows(sql, (*bindings, limit))]
+        return [_summary(row) for row in self._file.rows(sql, (*bindings, _MAX_MATCHES))]
 
 
 class IndexNames:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 THREADS = 4
 # An editor may ask a person before it makes a change; other writers wait so long in a rename.
 ANSWER_SECONDS = 60.0
+# An editor is not kept waiting for a large folder longer than this.
+FIRST_SECONDS = 0.25
 # A note is checked once nothing was typed for so long.
 QUIET_SECONDS = 0.3
 # The protocol's code for a request that is right and cannot be done.
@@ -183,7 +185,8 @@ class EditorServer:
             raise JsonRpcException(f"{message}. {hint}".strip(), REQUEST_FAILED) from None
 
     def _result(self, work: Callable[[], Any]) -> Any:
-        self._upkeep.await_first()
+        # A moment, so that the first answers know the notes that are new.
+        self._upkeep.has_begun.wait(FIRST_SECONDS)
         with self._vault.call(in_step=False):
             return work()
 
@@ -245,7 +248,7 @@ class EditorServer:
     def _closed(self, uri: str) -> None:
         if check := self._checks.pop(uri, None):
             check.cancel()
-        self._publish(lsp.PublishDiagnosticsParams(uri, []))
+        self._protocol.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     def _vault_changed(self) -> None:
         """Other notes changed, on which what is wrong with the open ones may depend."""
@@ -266,7 +269,7 @@ class EditorServer:
         await asyncio.sleep(delay)
         editor = self._editor()
         # Before the folder was read, every link to a new note would seem broken.
-        if uri not in editor.opened or not self._upkeep.has_begun:
+        if uri not in editor.opened or not self._upkeep.has_begun.is_set():
             return
         loop = asyncio.get_running_loop()
         try:
@@ -279,10 +282,7 @@ class EditorServer:
         # What was typed meanwhile is checked by itself.
         document = self._documents.get(uri)
         if found is not None and document is not None and document.version == found.version:
-            self._publish(found)
-
-    def _publish(self, found: lsp.PublishDiagnosticsParams) -> None:
-        self._protocol.text_document_publish_diagnostics(found)
+            self._protocol.text_document_publish_diagnostics(found)
 
 
 def run(vault: Workspace, wire: Wire) -> None:

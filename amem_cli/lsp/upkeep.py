@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 # While somebody types, the folder is read at most so often, and so small a part of the time.
 _REST_SECONDS = 2.0
 _REST_SHARE = 20
-# An editor is not kept waiting for a large folder longer than this.
-_FIRST_SECONDS = 0.25
 _OFFERED = 30
 # Notes whose meaning is compared with the paragraph; those further away are all alike.
 _NEAR = 200
@@ -50,7 +48,9 @@ class Upkeep:
         self._vault, self._log, self._changed = vault, log, changed
         self._wanted, self._at_once = threading.Event(), threading.Event()
         self._is_ending = False
-        self._has_begun, self._has_encoder = threading.Event(), threading.Event()
+        # Set once the folder was read for the first time.
+        self.has_begun = threading.Event()
+        self._has_encoder = threading.Event()
         self._last_problem = ""
         self._lock = threading.Lock()
         self._version: object = None
@@ -63,15 +63,6 @@ class Upkeep:
         self._wanted.set()
         for name, work in (("folder", self._keep_in_step), ("encoder", self._load_encoder)):
             threading.Thread(target=work, name=f"amem-lsp-{name}", daemon=True).start()
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the folder was read for the first time."""
-        return self._has_begun.is_set()
-
-    def await_first(self) -> None:
-        """Wait a moment for that, so that the first answers know the notes that are new."""
-        self._has_begun.wait(_FIRST_SECONDS)
 
     def soon(self, *, at_once: bool = False) -> None:
         """Read the folder again: `at_once`, or when it has rested."""
@@ -94,7 +85,7 @@ class Upkeep:
                 self._last_problem = ""
             except AmemError as error:
                 self._tell(error)
-            self._has_begun.set()
+            self.has_begun.set()
             if is_changed and not self._is_ending:
                 self._changed()
             took = time.monotonic() - began
@@ -112,7 +103,7 @@ class Upkeep:
 
     def _load_encoder(self) -> None:
         # Loading takes the processor from the first answers.
-        self._has_begun.wait()
+        self.has_begun.wait()
         try:
             with self._vault.call(in_step=False):
                 self._vault.encoder.encode(["a first text"], query=True)

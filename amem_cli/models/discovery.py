@@ -42,27 +42,19 @@ _BILLIONS = re.compile(r"(?<![a-z0-9.])(?:(\d{1,2})x)?e?(\d{1,4}(?:\.\d{1,3})?)(
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSize:
-    """How large a model is; 0 where it is not known.
+class LocalServer:
+    """A server of this machine, with the names by which it knows its models.
 
     Attributes:
-        bytes: of its weights.
-        billions: of parameters.
+        sizes: by a model's name the bytes of its weights, and its billions of parameters; 0 where
+            that is not known.
     """
-
-    bytes: int = 0
-    billions: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class LocalServer:
-    """A server of this machine, with the names by which it knows its models."""
 
     kind: str
     port: int
     models: tuple[str, ...] = ()
     path: str = "/v1"
-    sizes: Mapping[str, ModelSize] = field(default_factory=dict)
+    sizes: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -208,14 +200,14 @@ def _programs(environment: Mapping[str, str]) -> Iterator[AgentProgram]:
             yield AgentProgram(program["name"], found, program["line"])
 
 
-def _told_size(row: Mapping[str, Any]) -> ModelSize:
+def _told_size(row: Mapping[str, Any]) -> tuple[int, float]:
     details = row.get("details")
     told = details.get("parameter_size") if isinstance(details, dict) else None
     size = row.get("size")
     # A server may say anything.
     count = size if type(size) is int and 0 < size < _LARGEST else 0
     name = told[:_LONGEST_NAME] if isinstance(told, str) else ""
-    return ModelSize(count, billions_named(name))
+    return count, billions_named(name)
 
 
 def expected_servers(environment: Mapping[str, str]) -> tuple[LocalServer, ...]:
@@ -275,7 +267,7 @@ def _identify(server: LocalServer, seconds: float) -> LocalServer | None:
     return replace(found, sizes=_sizes(found, seconds)) if kind == "Ollama" else found
 
 
-def _sizes(server: LocalServer, seconds: float) -> dict[str, ModelSize]:
+def _sizes(server: LocalServer, seconds: float) -> dict[str, tuple[int, float]]:
     listing = _listing(f"{server.url.removesuffix('/v1')}/api/tags", seconds) or {}
     rows = listing.get("models")
     rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -50,7 +50,6 @@ TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
 # A preparation of another format is made again.
 _FORMAT = 5
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class EncoderMissing(EncoderError):
@@ -326,11 +325,6 @@ class Manifest:
     def prompt(self, *, query: bool) -> str:
         """The prefix of texts of that kind; often empty."""
         return self.query_prompt if query else self.document_prompt
-
-
-def folder_prefix(model: str) -> str:
-    """The beginning of the names of the folders of a prepared model."""
-    return _UNSAFE.sub("_", Path(model).name)[:60]
 
 
 def model_id(model: str, fingerprint: str) -> str:

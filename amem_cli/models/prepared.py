@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -26,7 +27,6 @@ from amem_cli.models.encoder_files import (
     bundled_encoder,
     current_manifest,
     find_encoder,
-    folder_prefix,
     local_encoder,
     model_fingerprint,
     model_id,
@@ -113,7 +113,8 @@ class PreparedEncoder:
         # A model whose content is known without the network is prepared again when that changes;
         # a model of the hub stays the one that was fetched.
         key = self._fingerprint or hashlib.sha256(self._model.encode()).hexdigest()
-        self._folder = cache / f"{folder_prefix(self._model)}-{key[:16]}"
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", Path(self._model).name)[:60]
+        self._folder = cache / f"{name}-{key[:16]}"
         self._notify = notify or (lambda _: None)
         self._prepare = preparation or prepare_apart
         self._failure: EncoderError | None = None

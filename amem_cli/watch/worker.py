@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from amem_cli.errors import AmemError, reason_of
 from amem_cli.index.events import PendingNote
+from amem_cli.memory.batch import TURN_SECONDS
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
 
 FIRST_RETRY_SECONDS = 60.0
@@ -18,8 +19,6 @@ LONGEST_RETRY_SECONDS = 3600.0
 PAUSE_SECONDS = 5.0
 # Another command, such as `amem add`, works on this vault; it takes seconds.
 OTHERS_SECONDS = 1.0
-# A command that waits for its turn looks for it about twenty times a second.
-TURN_SECONDS = 0.06
 
 WatchEventKind = Literal[
     "watching", "noticed", "embedding", "searchable", "thinking", "learned", "waiting", "followed",

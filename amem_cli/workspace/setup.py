@@ -16,7 +16,6 @@ from amem_cli.errors import AmemError, SettingsError, UsageError, extra_hint
 from amem_cli.models.discovery import (
     LocalServer,
     Machine,
-    ModelSize,
     billions_named,
     expected_servers,
     local_server,
@@ -179,7 +178,7 @@ def _served(machine: Machine, settings: Settings, own: LocalServer | None) -> It
     for server in machine.servers:
         is_own = own is not None and (own.port, own.path) == (server.port, server.path)
         for name in filter(_may_be_chosen, dict.fromkeys(server.models)):
-            size = server.sizes.get(name, ModelSize())
+            size, billions = server.sizes.get(name, (0, 0.0))
             yield Choice(
                 name,
                 "server",
@@ -187,8 +186,8 @@ def _served(machine: Machine, settings: Settings, own: LocalServer | None) -> It
                 model=name,
                 backend=server.backend,
                 base_url=server.url,
-                bytes=size.bytes,
-                billions=_billions(name, size),
+                bytes=size,
+                billions=_billions(name, size, billions),
                 in_use=is_own and name == settings.llm_model,
             )
 
@@ -206,7 +205,7 @@ def _files(machine: Machine, settings: Settings) -> Iterator[Choice]:
                 backend="llama.cpp",
                 sha256=file.sha256,
                 bytes=file.size,
-                billions=_billions(file.name, ModelSize(file.size)),
+                billions=_billions(file.name, file.size),
                 in_use=used in (file.path, file.path.resolve()),
             )
 
@@ -314,8 +313,8 @@ def _may_be_chosen(name: str) -> bool:
     return name not in _OWN_NAMES and not any(part in lowered for part in NOT_FOR_TEXT)
 
 
-def _billions(name: str, size: ModelSize) -> float:
-    return round(size.billions or billions_named(name) or size.bytes / BYTES_A_BILLION, 3)
+def _billions(name: str, size: int, told: float = 0.0) -> float:
+    return round(told or billions_named(name) or size / BYTES_A_BILLION, 3)
 
 
 def _in_order(choices: Sequence[Choice], machine: Machine) -> list[Choice]:
