@@ -16,10 +16,9 @@ from amem_cli.journal.provenance import provenance
 from amem_cli.language.dates import new_id, parse_moment
 from amem_cli.markdown.links import WikiLink, destination, parse_link, redirected
 from amem_cli.memory.plan import target_of
-from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import NameTable, resolve, shortest_target
-from amem_cli.notes.note import PropertyNames, body_bytes, parse_note
+from amem_cli.notes.note import body_bytes, parse_note
 from amem_cli.notes.note_links import redirected_properties
 
 # Opens the vault for a repair, with its index up to date.
@@ -41,26 +40,12 @@ def give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> st
             moment = ports.clock.now().replace(tzinfo=None)
         fresh = new_id(moment, ports.index.notes.id_taken)
         event = new_event(ports, "edit", by="person", reason=f"the id {old} is that of {original}")
-        raw = _with_id(draft.raw, fresh, ports.names)
+        # Nowhere else an id changes: here it is set like any other property.
+        any_id = replace(ports.names, id="")
+        raw = edit_header(draft.raw, {ports.names.id: fresh}, any_id)
         draft.restore(raw, event, (Change("id", old, fresh),))
         draft.events = [replace(each, note=fresh) for each in draft.events]
     return f"Gave {path} the id {fresh}; nothing else in it changed."
-
-
-def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
-    """The note with another id in place of its own, and every other byte as it is."""
-    fences = find_fences(raw)
-    header = read_header(raw, fences) if fences else None
-    entry = header.entry(names.id) if header else None
-    if fences is None or header is None or entry is None:
-        raise SettingsError("the note has no id line", hint=_AGAIN)
-    text = header.text
-    changed = text[: entry.value.start] + f'"{note_id}"' + text[entry.value.end :]
-    after = raw[: fences.text_start] + changed.encode("utf-8") + raw[fences.text_end :]
-    # Reading the result back is the only proof that no other property changed.
-    if parse_note("", after, names) != replace(parse_note("", raw, names), id=note_id):
-        raise SettingsError("the id cannot be changed safely", hint="Change it by hand.")
-    return after
 
 
 def follow_rename(open_ports: OpenPorts, path: str, text: str, now: str) -> str:

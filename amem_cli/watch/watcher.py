@@ -46,7 +46,7 @@ CLOSE_SECONDS = 1.0
 
 # These settings are read for every note; those of other commands matter to no watcher.
 _TAKEN_UP = ("encoder.", "evolution.", "llm.", "watch.")
-_OF_OTHERS = ("default_vault", "notes_dir", "search.")
+_OF_OTHERS = ("default_vault", "notes_dir")
 _FROM_THE_START = "evolution.device"
 
 _FOLDER = "devices"
