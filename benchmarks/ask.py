@@ -1,10 +1,7 @@
 """How well does `amem ask` answer, and does it refuse what the notes do not hold?
 
-    python benchmarks/ask.py DATA_FOLDER
-    python benchmarks/ask.py DATA_FOLDER --sets gold,locomo --groups 3 --questions 30
     python benchmarks/ask.py DATA_FOLDER --perfect
-    python benchmarks/ask.py DATA_FOLDER --bundled --questions 10
-    python benchmarks/ask.py DATA_FOLDER --model qwen3:4b --base-url http://127.0.0.1:11434/v1
+    python benchmarks/ask.py DATA_FOLDER --sets gold,locomo --groups 3 --questions 30
     python benchmarks/ask.py DATA_FOLDER --model FILE.gguf
 
 DATA_FOLDER is as for `benchmarks/retrieval.py`; the questions of `gold/VAULT/questions.jsonl` also
@@ -23,25 +20,22 @@ Means in percent with the 95% interval of 2,000 bootstrap samples of the questio
 
 from __future__ import annotations
 
-import argparse
 import json
-import random
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ask_figures import Asked, report
-from retrieval_data import Group, data_sets
+from ask_figures import report, sample
+from common import by_commas, open_vault, parser_of, settings_of_model
+from retrieval_data import Asked, Group, data_sets
 
 from amem_cli.ask.ask import Answer, ask, budget_of
 from amem_cli.ask.prompt import MOST_CITED
 from amem_cli.editing.add import add
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import embed_missing
 from amem_cli.models.ports import ModelAnswer, ModelRequest
-from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
 
 OF_ANOTHER = "of another vault"
@@ -60,49 +54,42 @@ class Design:
 
 
 class Vaults:
-    """Every group as a vault on disk."""
+    """Every group as a vault on disk.
+
+    Attributes:
+        asked: what is asked of them; the evidence of a question are paths here.
+        set_of: the data set of each vault by its name.
+    """
 
     def __init__(self, folder: Path, root: Path, names: Sequence[str], most: int) -> None:
         self.asked: list[Asked] = []
         self.workspaces: dict[str, Workspace] = {}
-        self.group_of: dict[str, Group] = {}
         self.set_of: dict[str, str] = {}
-        self.paths: dict[str, dict[str, str]] = {}
+        self._groups: dict[str, Group] = {}
         for data_set, groups in data_sets(folder, names):
             for group in groups[: most or None]:
-                self.paths[group.name] = self._made(root / group.name, group)
-                self.group_of[group.name], self.set_of[group.name] = group, data_set
-        for name, group in self.group_of.items():
-            for each in (*group.questions, *group.unanswerable):
-                known = frozenset(self.paths[name][one] for one in each.gold)
-                evidence = frozenset() if each.category in UNANSWERABLE else known
-                said = (each.category, each.query, evidence, each.answer)
-                self.asked.append(Asked(name, self.set_of[name], *said))
+                self.set_of[group.name], self._groups[group.name] = data_set, group
+                paths = self._made(root / group.name, group)
+                for each in (*group.questions, *group.unanswerable):
+                    known = () if each.category in UNANSWERABLE else each.gold
+                    self.asked.append(replace(each, gold=tuple(paths[one] for one in known)))
         self.asked += list(self._foreign())
 
     def _made(self, root: Path, group: Group) -> dict[str, str]:
         root.mkdir()
-        adopt_vault(root)
-        workspace = Workspace(
-            root, overrides={"llm_backend": "none", "llm_judge": "off", "git_commit": "off"}
-        )
-        self.workspaces[group.name] = workspace
-        synchronise(workspace.ports)
-        known: dict[str, str] = {}
-        for turn in group.turns:
-            known[turn.id] = add(workspace.ports, turn.new)
+        workspace = self.workspaces[group.name] = open_vault(root)
+        known = {turn.id: add(workspace.ports, turn.new) for turn in group.turns}
         embed_missing(workspace.ports, workspace.encoder)
         return known
 
     def _foreign(self) -> Iterator[Asked]:
-        names = list(self.group_of)
-        for name in names:
-            alike = [each for each in names if self.set_of[each] == self.set_of[name]]
+        for name, data_set in self.set_of.items():
+            alike = [each for each in self.set_of if self.set_of[each] == data_set]
             at = alike.index(name)
             for other in [*alike[at + 1 :], *alike[:at]][:ASKED_BY_OTHERS]:
-                group = self.group_of[other]
+                group = self._groups[other]
                 for each in (*group.questions, *group.unanswerable):
-                    yield Asked(name, self.set_of[name], OF_ANOTHER, each.query, frozenset())
+                    yield Asked(name, OF_ANOTHER, each.query, ())
 
 
 class PerfectReader:
@@ -113,7 +100,7 @@ class PerfectReader:
     is_remote = False
 
     def __init__(self, vaults: Vaults) -> None:
-        self._asked = {(each.vault, each.question): each for each in vaults.asked}
+        self._asked = {(each.group, each.query): each for each in vaults.asked}
         self._vaults = vaults
         self.vault = ""
 
@@ -130,7 +117,7 @@ class PerfectReader:
             ]
         said = {"sources": labels[:MOST_CITED], "held": bool(labels), "answer": ""}
         if asked is not None and labels:
-            said["answer"] = asked.wanted
+            said["answer"] = asked.answer
         return ModelAnswer(json.dumps(said), True, 0, 0, 0.0)
 
     def close(self) -> None:
@@ -140,17 +127,15 @@ class PerfectReader:
 def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[Asked, Answer]]:
     results = []
     model: Any = PerfectReader(vaults) if design.is_perfect else None
-    for number, each in enumerate(asked):
-        if number % 50 == 49:
-            print(f"{number + 1} of {len(asked)}", file=sys.stderr)
-        workspace = vaults.workspaces[each.vault]
+    for each in asked:
+        workspace = vaults.workspaces[each.group]
         if design.overrides and model is None:
             model = Workspace(workspace.root, overrides=design.overrides).models.model
         if design.is_perfect:
-            model.vault = each.vault
+            model.vault = each.group
         answer = ask(
             workspace.ports,
-            each.question,
+            each.query,
             encoder=workspace.encoder,
             model=model,
             budget=budget_of(workspace.settings),
@@ -163,7 +148,7 @@ def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[As
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--sets", default="gold", help="gold, and sets of retrieval/; by commas")
     parser.add_argument("--groups", type=int, default=0, help="only the first vaults of each set")
@@ -172,7 +157,6 @@ def main() -> None:
     parser.add_argument("--bundled", action="store_true", help="ask the bundled model as well")
     parser.add_argument("--model", default="", help="a GGUF file, or a model of --base-url")
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
-    parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
     designs = [Design("quoting")]
     if options.perfect:
@@ -180,29 +164,13 @@ def main() -> None:
     if options.bundled:
         designs.append(Design("bundled model", {"llm_backend": "llama.cpp"}))
     if options.model:
-        backend = "openai" if options.base_url else "llama.cpp"
-        named = {"llm_backend": backend, "llm_model": options.model}
-        designs.append(Design(options.model, named | {"llm_base_url": options.base_url}))
+        settings = settings_of_model(options.model, options.base_url)
+        designs.append(Design(options.model, settings))
     with tempfile.TemporaryDirectory() as folder:
-        vaults = Vaults(options.data, Path(folder), options.sets.split(","), options.groups)
+        vaults = Vaults(options.data, Path(folder), by_commas(options.sets), options.groups)
         asked = sample(vaults.asked, options.questions)
-        documents = {}
         for design in designs:
-            results = run(vaults, asked, design)
-            documents[design.name] = report(design.name, results)
-    if options.json:
-        options.json.write_text(json.dumps(documents, indent=1) + "\n", encoding="utf-8")
-
-
-def sample(asked: Sequence[Asked], most: int) -> list[Asked]:
-    """At most so many of each vault and kind, the same ones each time."""
-    if not most:
-        return list(asked)
-    parts: dict[tuple[str, str], list[Asked]] = {}
-    for each in asked:
-        parts.setdefault((each.vault, each.kind), []).append(each)
-    chance = random.Random(0)
-    return [one for part in parts.values() for one in chance.sample(part, min(most, len(part)))]
+            report(design.name, run(vaults, asked, design), vaults.set_of)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""What is measured of an answer of `amem ask`, and how it is told."""
+"""What is measured of an answer of `amem ask`, and how the benchmarks of answers print it."""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from retrieval_data import Asked
 
 from amem_cli.ask.ask import Answer
 from amem_cli.language.words import subject_stems
@@ -15,16 +16,15 @@ from amem_cli.language.words import subject_stems
 SAMPLES = 2000
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A question put to a vault; `gold` are paths of the evidence, none where it has none."""
-
-    vault: str
-    data_set: str
-    kind: str
-    question: str
-    gold: frozenset[str]
-    wanted: str = ""
+def sample(asked: Sequence[Asked], most: int) -> list[Asked]:
+    """At most so many of each vault and category, the same ones each time; all if 0."""
+    if not most:
+        return list(asked)
+    parts: dict[tuple[str, str], list[Asked]] = {}
+    for each in asked:
+        parts.setdefault((each.group, each.category), []).append(each)
+    chance = random.Random(0)
+    return [one for part in parts.values() for one in chance.sample(part, min(most, len(part)))]
 
 
 def overlap(said: str, wanted: str) -> tuple[float, float]:
@@ -46,52 +46,56 @@ def interval(values: Iterable[float]) -> list[float]:
 
 
 def measured(asked: Asked, answer: Answer) -> dict[str, float]:
-    cited = {each.path for each in answer.citations}
-    figures = {"held": float(answer.held)}
-    if not asked.gold:
-        return figures
-    figures["right"] = float(bool(cited & asked.gold))
-    figures["cited recall"] = len(cited & asked.gold) / len(asked.gold)
-    if cited:
-        figures["cited precision"] = len(cited & asked.gold) / len(cited)
-    if asked.wanted:
-        quotes = " ".join(each.quote for each in answer.citations)
-        said = answer.text if answer.how == "model" else ""
-        figures["answer recall"] = overlap(f"{said} {quotes}", asked.wanted)[0]
-        figures["answer F1"] = overlap(said or quotes, asked.wanted)[1]
+    """The measures of one answer, 0 to 1; of the evidence only where there is some."""
+    cited, gold = {each.path for each in answer.citations}, set(asked.gold)
+    figures = {"held": float(answer.held), "in its words": float(answer.how == "model")}
+    if gold:
+        figures["right"] = float(bool(cited & gold))
+        figures["cited recall"] = len(cited & gold) / len(gold)
+        if cited:
+            figures["cited precision"] = len(cited & gold) / len(cited)
+        if asked.answer:
+            quotes = " ".join(each.quote for each in answer.citations)
+            said = answer.text if answer.how == "model" else ""
+            figures["answer recall"] = overlap(f"{said} {quotes}", asked.answer)[0]
+            figures["answer F1"] = overlap(said or quotes, asked.answer)[1]
     return figures
 
 
-def report(title: str, results: Sequence[tuple[Asked, Answer]]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for data_set in dict.fromkeys(asked.data_set for asked, _ in results):
-        own = [each for each in results if each[0].data_set == data_set]
+def report(title: str, results: Sequence[tuple[Asked, Answer]], set_of: Mapping[str, str]) -> None:
+    """Print a table of each data set, the answerable questions first, then those of each kind."""
+    for data_set in dict.fromkeys(set_of.values()):
+        own = [each for each in results if set_of[each[0].group] == data_set]
         slices = {"answerable": [each for each in own if each[0].gold]}
-        for kind in dict.fromkeys(asked.kind for asked, _ in own):
-            slices[kind] = [each for each in own if each[0].kind == kind]
+        for kind in dict.fromkeys(asked.category for asked, _ in own):
+            slices[kind] = [each for each in own if each[0].category == kind]
+        table: dict[str, dict[str, Any]] = {}
         for name, part in slices.items():
-            if not part:
-                continue
-            rows_of = [measured(asked, answer) for asked, answer in part]
-            figures = {
-                key: interval([row[key] for row in rows_of if key in row])
-                for key in dict.fromkeys(key for row in rows_of for key in row)
+            rows = [measured(asked, answer) for asked, answer in part]
+            table[f"{name}, {len(part)}"] = {
+                key: interval(row[key] for row in rows if key in row)
+                for key in dict.fromkeys(key for row in rows for key in row)
             }
-            if any(answer.model for _, answer in part):
-                by_model = [float(answer.how == "model") for _, answer in part]
-                figures["in its words"] = interval(by_model)
-            document[f"{data_set}: {name}"] = {"questions": len(part), **figures}
-            shown = "  ".join(
-                f"{key} {values[0]} ({values[1]} to {values[2]})" for key, values in figures.items()
-            )
-            print(f"{title}, {data_set}, {name}, {len(part)} questions: {shown}")
-    calls = [answer.use for _, answer in results if answer.use.calls]
-    if calls:
-        tokens = sum(use.prompt_tokens + use.answer_tokens for use in calls) / len(calls)
-        seconds = sum(use.seconds for use in calls) / len(calls)
-        each = sum(use.calls for use in calls) / len(calls)
-        print(f"{title}: {each:.2f} calls, {tokens:.0f} tokens, {seconds:.1f} s an asked question")
-    faults = Counter(problem for _, answer in results for problem in answer.problems)
-    for problem, count in faults.most_common(5):
-        print(f"  {count} x {problem}")
-    return document
+        print_tables({f"{title}, {data_set}": table})
+    uses = [answer.use for _, answer in results if answer.use.calls]
+    if uses:
+        calls, seconds = (sum(getattr(use, n) for use in uses) for n in ("calls", "seconds"))
+        tokens = sum(use.prompt_tokens + use.answer_tokens for use in uses)
+        means = (each / len(uses) for each in (calls, tokens, seconds))
+        print("{:.2f} calls, {:.0f} tokens, {:.1f} s an asked question".format(*means))
+
+
+def print_tables(document: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    """A table of each part, a row of it a line; a list is a value with its interval."""
+    for title, rows in document.items():
+        metrics = dict.fromkeys(metric for own in rows.values() for metric in own)
+        print(f"\n{title:30}" + "".join(f"{metric:>23}" for metric in metrics))
+        for name, own in rows.items():
+            cells = (_cell(own.get(metric, "")) for metric in metrics)
+            print(f"{name:30}" + "".join(f"{cell:>23}" for cell in cells))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return "{:.1f} ({:.1f} to {:.1f})".format(*value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

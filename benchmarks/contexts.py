@@ -8,11 +8,13 @@ note, what the model said, what of it is kept and why not: for readers who judge
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from collections import Counter
 from pathlib import Path
+
+import psutil
+from common import parser_of
+from memory_gold import rows
 
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.ask_model import ask_once
@@ -20,34 +22,23 @@ from amem_cli.memory.describe import MetadataQuestion, check_metadata, summary_r
 from amem_cli.models.llama_cpp import LlamaCppModel
 
 
-def processor_seconds(process_id: int) -> float:
-    """What a process has used until now, of all its threads."""
-    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def main() -> None:
     """Ask about all notes, and print how many contexts are kept and what they cost."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("notes", type=Path)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--every", type=int, default=1, help="ask about every so many notes alone")
-    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    model = LlamaCppModel(
-        options.model, threads=options.threads, context_tokens=4096, memory_limit_mb=6144
-    )
+    model = LlamaCppModel(options.model, threads=2, context_tokens=4096, memory_limit_mb=6144)
     model.start()
-    assert model.process_id is not None
-    lines = options.notes.read_text(encoding="utf-8").splitlines()[:: options.every]
-    outcomes, processor, wall = Counter[str](), 0.0, 0.0
+    process = psutil.Process(model.process_id)
+    begun = process.cpu_times()
+    notes = rows(options.notes)
+    outcomes, wall = Counter[str](), 0.0
     with options.output.open("w", encoding="utf-8") as output:
-        for note in map(json.loads, lines):
+        for note in notes:
             text = plain_text(note["content"])
-            begun = processor_seconds(model.process_id)
             reply = ask_once(model, summary_request(note["title"], text, 3600.0))
-            processor += processor_seconds(model.process_id) - begun
             wall += reply.use.seconds
             question = MetadataQuestion(note["title"], text, ("context",))
             checked = check_metadata(reply.answer or {}, question, similarity=None)
@@ -56,12 +47,13 @@ def main() -> None:
             row = {"title": note["title"], "text": note["content"], "kept": kept, "why": why}
             row["said"] = (reply.answer or {}).get("context", reply.fault)
             print(json.dumps(row, ensure_ascii=False), file=output, flush=True)
+    done = process.cpu_times()
+    processor = done.user + done.system - begun.user - begun.system
     model.close()
     for outcome, count in outcomes.most_common():
         print(f"{count:4} {outcome}")
-    count = len(lines)
-    print(f"{processor / count / options.threads:.1f} s of {options.threads} processors a note")
-    print(f"{wall / count:.1f} s a note as it was")
+    print(f"{processor / len(notes) / 2:.1f} s of 2 processors a note")
+    print(f"{wall / len(notes):.1f} s a note as it was")
 
 
 if __name__ == "__main__":

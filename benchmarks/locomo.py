@@ -15,26 +15,26 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import sys
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ask_figures import interval
-from locomo_data import Conversation, Question, conversations
+from ask_figures import interval, print_tables, sample
+from common import WITHOUT_MODEL, by_commas, parser_of, settings_of_model
+from locomo_data import conversations, is_answerable
 from locomo_scores import METRICS, similarities, text_scores
 from memory_vault import Design, OpenVault, process
 from remembered_vectors import RememberingEncoder
+from retrieval_data import UNDATED, Asked, Group, Turn
 
 from amem_cli.ask.ask import ATTEMPTS, ask, budget_of
 from amem_cli.ask.prompt import OVERHEAD_TOKENS, answer_request, check_answer
 from amem_cli.ask.sources import QuotedNote, labelled
-from amem_cli.editing.add import NewNote
 from amem_cli.errors import ModelError
 from amem_cli.index.records import NoteOutline, NoteSummary
 from amem_cli.memory.ask_model import ask_once
@@ -142,11 +142,9 @@ class Run:
 
     def __init__(self, options: argparse.Namespace, folder: Path, encoder: Encoder | None) -> None:
         self.options, self.folder = options, folder
-        self.settings: dict[str, Any] = {"llm_backend": "none", "llm_judge": "off"}
+        self.settings = WITHOUT_MODEL
         if options.model:
-            backend = "openai" if options.base_url else "llama.cpp"
-            self.settings = {"llm_backend": backend, "llm_model": options.model}
-            self.settings |= {"llm_base_url": options.base_url}
+            self.settings = settings_of_model(options.model, options.base_url)
         self.reading = Workspace(folder, overrides=self.settings)
         own = encoder or self.reading.models.encoder
         self._refuse_other_settings(own.model_id)
@@ -168,12 +166,12 @@ class Run:
             raise SystemExit(f"{self.folder} holds answers of other settings; name another folder")
         file.write_text(text, encoding="utf-8")
 
-    def answer(self, conversation: Conversation, rows: Sequence[Row]) -> None:
+    def answer(self, conversation: Group, asked: Sequence[Asked], rows: Sequence[Row]) -> None:
         """Put the questions to every row that has not answered them yet."""
         for memory in dict.fromkeys(row.memory for row in rows):
             vault = self._memory(conversation, memory)
             for row in [row for row in rows if row.memory == memory]:
-                for question in conversation.questions:
+                for question in asked:
                     if (row.name, question.id) not in self.replies:
                         self._keep(self._reply(row, vault, conversation, question))
                 print(f"{conversation.name}, {row.name} is done", file=sys.stderr)
@@ -194,37 +192,34 @@ class Run:
             with self.file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(reply), ensure_ascii=False) + "\n")
 
-    def _memory(self, conversation: Conversation, kind: str) -> OpenVault:
+    def _memory(self, conversation: Group, kind: str) -> OpenVault:
         """A conversation remembered in one way; goes on where an earlier run stopped."""
         writes = kind != "raw" and self.options.writer == "same"
-        overrides = self.settings if writes else {"llm_backend": "none", "llm_judge": "off"}
+        overrides = self.settings if writes else WITHOUT_MODEL
         overrides = overrides | ({"evolution_mode": "off"} if kind == "no-evolution" else {})
         root = self.folder / "vaults" / f"{conversation.name}-{kind}"
-        vault = OpenVault(
-            root, Design(kind, overrides, self.model if writes else None), self.encoder
-        )
-        turn_of = {turn.created.isoformat(timespec="seconds"): turn for turn in conversation.turns}
+        design = Design(kind, overrides, self.model if writes else None)
+        vault = OpenVault(root, design, self.encoder)
+        turn_of = {_created(turn): turn for turn in conversation.turns}
         for note in vault.workspace.index.notes.summaries():
             if turn := turn_of.get(note.created[:19]):
                 vault.path_of[turn.id], vault.id_of[note.path] = note.path, turn.id
         for turn in conversation.turns:
             if turn.id not in vault.path_of:
-                vault.add(turn.id, NewNote(turn.text, title=turn.title, created=turn.created))
+                vault.add(turn.id, turn.new)
                 if kind != "raw":
                     process(vault, turn.id)
         return vault
 
-    def _reply(
-        self, row: Row, vault: OpenVault, conversation: Conversation, question: Question
-    ) -> Reply:
+    def _reply(self, row: Row, vault: OpenVault, conversation: Group, asked: Asked) -> Reply:
         if row.whole:
-            return self._of_whole(row, vault, conversation, question)
+            return self._of_whole(row, vault, conversation, asked)
         ports = vault.workspace.ports
         index: Any = ports.index if row.links else WithoutLinks(ports.index)
-        filters = self._nearest(vault, conversation, question) if row.dense else Filters()
+        filters = self._nearest(vault, conversation, asked) if row.dense else Filters()
         answer = ask(
             replace(ports, index=index),
-            question.text,
+            asked.query,
             encoder=self.encoder,
             model=self.model,
             budget=budget_of(self.reading.settings),
@@ -237,7 +232,7 @@ class Run:
         use = answer.use
         return Reply(
             row.name,
-            question.id,
+            asked.id,
             said,
             answer.held,
             shown=tuple(vault.id_of[each.path] for each in answer.shown),
@@ -247,37 +242,31 @@ class Run:
             problem="; ".join(answer.problems) if self.model and not use.calls else "",
         )
 
-    def _nearest(
-        self, vault: OpenVault, conversation: Conversation, question: Question
-    ) -> OnlyThese:
+    def _nearest(self, vault: OpenVault, conversation: Group, asked: Asked) -> OnlyThese:
         turns = conversation.turns
-        near = self.encoder.encode([turn.text for turn in turns])
-        cosines = near @ self.encoder.encode([question.text], query=True)[0]
+        near = self.encoder.encode([turn.new.content for turn in turns])
+        cosines = near @ self.encoder.encode([asked.query], query=True)[0]
         best = np.argsort(-cosines, kind="stable")[: self.options.k]
         return OnlyThese([vault.path_of[turns[at].id] for at in best])
 
-    def _of_whole(
-        self, row: Row, vault: OpenVault, conversation: Conversation, question: Question
-    ) -> Reply:
+    def _of_whole(self, row: Row, vault: OpenVault, conversation: Group, asked: Asked) -> Reply:
         """Ask as `amem ask` does, with as many of the latest turns as the window holds."""
         assert self.model is not None
         settings = self.reading.settings
         left, chosen = settings.llm_context_tokens - OVERHEAD_TOKENS, list[QuotedNote]()
         for turn in reversed(conversation.turns):
-            left -= estimated_tokens(turn.text) + _HEADING_TOKENS
+            text = turn.new.content
+            left -= estimated_tokens(text) + _HEADING_TOKENS
             if left < 0:
                 break
-            path, created = vault.path_of[turn.id], turn.created.isoformat(timespec="seconds")
-            title = turn.title or turn.id
-            chosen.append(QuotedNote("", path, turn.id, title, created, None, False, (turn.text,)))
-        sources = labelled(chosen[::-1])
-        reply, fault = (
-            Reply(row.name, question.id, "", False, tuple(s.id or "" for s in sources)),
-            "",
-        )
+            path, title = vault.path_of[turn.id], turn.new.title or turn.id
+            told = QuotedNote("", path, turn.id, title, _created(turn), None, False, (text,))
+            chosen.append(told)
+        sources, fault = labelled(chosen[::-1]), ""
+        reply = Reply(row.name, asked.id, "", False, tuple(each.id or "" for each in sources))
         for _ in range(ATTEMPTS):
             request = answer_request(
-                question.text, sources, deadline=settings.llm_deadline_seconds, remark=fault
+                asked.query, sources, deadline=settings.llm_deadline_seconds, remark=fault
             )
             try:
                 said, fault, use = ask_once(self.model, request)
@@ -287,46 +276,37 @@ class Run:
             seconds = reply.seconds + use.seconds
             reply = replace(reply, calls=reply.calls + use.calls, tokens=tokens, seconds=seconds)
             if said is not None:
-                checked = check_answer(said, question.text, sources)
+                checked = check_answer(said, asked.query, sources)
                 if not checked.fault:
                     return replace(reply, said=checked.text, held=checked.held)
                 fault = checked.fault
         return reply
 
-    def figures(self, asked: Sequence[Question], rows: Sequence[Row]) -> dict[str, Any]:
+    def figures(self, asked: Sequence[Asked], rows: Sequence[Row]) -> dict[str, Any]:
         """All figures, in percent, each with the bounds of its 95 % interval."""
-        known = [each for each in asked if each.is_answerable]
+        known = [each for each in asked if is_answerable(each)]
         scores = {row.name: self._scores(row, known) for row in rows}
-        parts = {"answerable": range(len(known))} | {
-            f"category {name}": [at for at, each in enumerate(known) if each.category == name]
-            for name in dict.fromkeys(each.category for each in known)
-        }
-        found: dict[str, Any] = {
-            name: {
-                row: {metric: interval(own[metric][part]) for metric in own}
-                for row, own in scores.items()
-            }
-            for name, part in ((name, list(places)) for name, places in parts.items())
-        }
-        first, *others = scores
-        found[f"less {first}"] = {
-            row: {
-                metric: interval(scores[row][metric] - own) for metric, own in scores[first].items()
-            }
-            for row in others
-        }
-        unknown = [each for each in asked if not each.is_answerable]
-        if unknown:
-            found["without an answer"] = {
-                row.name: {
-                    "refused": interval([not self.replies[row.name, q.id].held for q in unknown])
+        category = np.array([each.category for each in known])
+        parts = {"answerable": category != ""}
+        parts |= {f"category {name}": category == name for name in dict.fromkeys(category)}
+        found: dict[str, Any] = {title: {} for title in parts}
+        first = rows[0].name
+        for row, own in scores.items():
+            for title, part in parts.items():
+                found[title][row] = {name: interval(values[part]) for name, values in own.items()}
+            if row != first:
+                less = {
+                    name: interval(own[name] - values) for name, values in scores[first].items()
                 }
-                for row in rows
-            }
+                found.setdefault(f"less {first}", {})[row] = less
+        unknown = [each.id for each in asked if not is_answerable(each)]
+        for row in scores if unknown else ():
+            refused = interval(not self.replies[row, each].held for each in unknown)
+            found.setdefault("without an answer", {})[row] = {"refused": refused}
         found["a question"] = {row.name: self._cost(row, asked) for row in rows}
         return found
 
-    def _scores(self, row: Row, known: Sequence[Question]) -> dict[str, Any]:
+    def _scores(self, row: Row, known: Sequence[Asked]) -> dict[str, Any]:
         replies = [self.replies[row.name, each.id] for each in known]
         pairs = [(reply.said, each.answer) for reply, each in zip(replies, known, strict=True)]
         texts = [text_scores(*pair) for pair in pairs]
@@ -335,13 +315,13 @@ class Run:
         found["sbert"] = similarities(pairs, self.encoder)
         return {metric: np.array(values, float) for metric, values in found.items()}
 
-    def _cost(self, row: Row, asked: Sequence[Question]) -> dict[str, float]:
+    def _cost(self, row: Row, asked: Sequence[Asked]) -> dict[str, float]:
         """Means of a question, and the share of the evidence that was shown, in percent."""
         own = [self.replies[row.name, each.id] for each in asked]
         shares = [
-            len({*each.evidence} & {*reply.shown}) / len(each.evidence)
+            len({*each.gold} & {*reply.shown}) / len(each.gold)
             for each, reply in zip(asked, own, strict=True)
-            if each.is_answerable and each.evidence
+            if is_answerable(each) and each.gold
         ]
         means = {"notes": [float(len(each.shown)) for each in own]}
         means |= {n: [float(getattr(e, n)) for e in own] for n in ("calls", "tokens", "seconds")}
@@ -349,17 +329,8 @@ class Run:
         return {name: round(float(np.mean(values)), 2) for name, values in means.items()}
 
 
-def print_tables(document: Mapping[str, Any]) -> None:
-    """A table of each part, a row of it a line."""
-    for title, rows in document.items():
-        for at, (name, own) in enumerate(rows.items()):
-            if not at:
-                print(f"\n{title:20}" + "".join(f"{metric:>23}" for metric in own))
-            cells = (
-                "{:.1f} ({:.1f} to {:.1f})".format(*each) if isinstance(each, list) else f"{each:g}"
-                for each in own.values()
-            )
-            print(f"{name:20}" + "".join(f"{cell:>23}" for cell in cells))
+def _created(turn: Turn) -> str:
+    return (turn.new.created or UNDATED).isoformat(timespec="seconds")
 
 
 def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> None:
@@ -369,7 +340,7 @@ def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> 
         given: the command line; None for the program's own.
         encoder: in place of that of the settings.
     """
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = parser_of(__doc__)
     add = parser.add_argument
     add("data", type=Path, help="a file in LoCoMo's shape, or a folder with gold/*/questions.jsonl")
     add("--model", default="", help="a GGUF file, or a model of --base-url")
@@ -385,16 +356,13 @@ def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> 
     rows = [
         row
         for row in ROWS
-        if (options.model or not row.whole)
-        and row.name in (options.rows.split(",") if options.rows else row.name)
+        if (options.model or not row.whole) and row.name in (by_commas(options.rows) or [row.name])
     ]
-    wanted = options.conversations.split(",") if options.conversations else ()
+    wanted = by_commas(options.conversations)
     chosen = [each for each in conversations(options.data) if not wanted or each.name in wanted]
-    for each in chosen:
-        for problem in each.problems:
-            print(f"! {problem}", file=sys.stderr)
-        each.questions = sample(each.questions, options.limit)
-    asked = [question for each in chosen for question in each.questions]
+    for problem in (problem for each in chosen for problem in each.problems):
+        print(f"! {problem}", file=sys.stderr)
+    asked = [one for each in chosen for one in sample(each.questions, options.limit)]
     if not asked or not rows:
         raise SystemExit("no question or row is left")
     with (
@@ -403,24 +371,13 @@ def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> 
         Path(folder).mkdir(parents=True, exist_ok=True)
         run = Run(options, Path(folder), encoder)
         for conversation in chosen:
-            run.answer(conversation, rows)
+            run.answer(conversation, [e for e in asked if e.group == conversation.name], rows)
         document = run.figures(asked, rows)
         if run.model is not None:
             run.model.close()
     print_tables(document)
     if options.json:
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-
-
-def sample(questions: Sequence[Question], limit: int) -> list[Question]:
-    """So many of each category, the same ones in every run; all if 0."""
-    if not limit:
-        return list(questions)
-    chance, chosen = random.Random(0), set[str]()
-    for category in dict.fromkeys(each.category for each in questions):
-        part = [each.id for each in questions if each.category == category]
-        chosen.update(chance.sample(part, min(limit, len(part))))
-    return [each for each in questions if each.id in chosen]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ other work keeps the machine busy.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -20,11 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
+from common import by_commas, median_and_p95, parser_of
 
 SUBJECTS = (
     *("walrus", "glacier", "engine", "violin", "harvest"),
@@ -45,7 +44,6 @@ NO_TIME = 120.0
 def make_vault(folder: Path, notes: int) -> None:
     """A vault of so many notes of two sentences, with tags, and the index with all its vectors."""
     folder.mkdir()
-    run(folder, "init", str(folder), "--adopt")
     for number in range(notes):
         subject, deed = SUBJECTS[number % 10], DEEDS[number // 10 % 10]
         place, other = PLACES[number // 100 % 10], SUBJECTS[number // 1000 % 10]
@@ -53,14 +51,10 @@ def make_vault(folder: Path, notes: int) -> None:
         text += f"The {subject} {deed} in {place}. Nobody asked the {other} about it.\n"
         name = f"The {subject} {deed} in {place} beside the {other} {number}.md"
         (folder / name).write_text(text, encoding="utf-8")
-    run(folder, "index")
-
-
-def run(folder: Path, *line: str) -> None:
-    environment = {**os.environ, "AMEM_LLM_BACKEND": "none", "AMEM_VAULT": str(folder)}
-    subprocess.run(
-        [sys.executable, "-m", "amem_cli", *line], env=environment, check=True, capture_output=True
-    )
+    environment = {**os.environ, "AMEM_LLM_BACKEND": "none"}
+    for line in (["init", "--adopt", str(folder)], ["--vault", str(folder), "index"]):
+        command = [sys.executable, "-m", "amem_cli", *line]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
 
 
 class Editor:
@@ -152,21 +146,19 @@ def keys(editor: Editor, count: int, paragraph: bool) -> list[float]:
     return found
 
 
-def milliseconds(seconds: Sequence[float]) -> str:
-    ordered = sorted(seconds)
-    high = ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))]
-    return f"{1000 * statistics.median(ordered):7.1f} {1000 * high:7.1f}"
+def milliseconds(seconds: list[float]) -> str:
+    return " ".join(f"{1000 * each:7.1f}" for each in median_and_p95(seconds))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--notes", default="1000,10000")
     parser.add_argument("--keys", type=int, default=60)
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     print("  notes greeting  first | p50 ms  p95 ms | words p50     p95 | processor ms")
     with tempfile.TemporaryDirectory() as folder:
-        for notes in map(int, options.notes.split(",")):
+        for notes in map(int, by_commas(options.notes)):
             vault = Path(folder) / str(notes)
             make_vault(vault, notes)
             greetings, firsts = [], []

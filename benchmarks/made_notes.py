@@ -45,6 +45,9 @@ def write_notes(root: Path, count: int, sentences_each: int) -> None:
         (folder / f"note {number}.md").write_text(f"{header}{text}{link}\n", encoding="utf-8")
 
 
-def copy_notes(source: Path, root: Path) -> None:
-    """The files of a vault but for what begins with a dot."""
-    shutil.copytree(source, root, symlinks=True, ignore=shutil.ignore_patterns(".*"))
+def fill(root: Path, source: Path | None, count: int, sentences_each: int) -> None:
+    """Copy the files of a vault but for what begins with a dot, or make so many notes."""
+    if source is None:
+        write_notes(root, count, sentences_each)
+    else:
+        shutil.copytree(source, root, symlinks=True, ignore=shutil.ignore_patterns(".*"))

@@ -19,12 +19,13 @@ import contextlib
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from common import WITHOUT_MODEL, by_commas, parser_of, settings_of_model, usual_encoder
 from memory_gold import GoldVault, gold_vaults
 from memory_perfect import PerfectModel
 from memory_recorded import RecordedModel, write_recording
@@ -41,7 +42,6 @@ from memory_vault import Design, MadeVault, OpenVault, describe, process_gold
 from remembered_vectors import RememberingEncoder
 
 from amem_cli.analyzer import link_choice
-from amem_cli.workspace.workspace import Workspace
 
 PARTS = ("links", "metadata", "evolution", "questions", "cost")
 WITHOUT: dict[str, dict[str, Any]] = {
@@ -49,46 +49,39 @@ WITHOUT: dict[str, dict[str, Any]] = {
     "evolution": {"evolution_mode": "off"},
 }
 # A model of a server that a user named is trusted.
-_TRUSTED = {
-    "llm_backend": "openai",
-    "llm_model": "scripted",
-    "llm_base_url": "http://127.0.0.1:1/v1",
-}
-BARE = Design("bare", {"llm_backend": "none"})
+_TRUSTED = settings_of_model("scripted", "http://127.0.0.1:1/v1")
+RECORDINGS = Path(__file__).parent / "recordings"
+BARE = Design("bare", WITHOUT_MODEL)
 
 
 def designs(options: argparse.Namespace, vaults: list[GoldVault]) -> Iterator[Design]:
     """The models that were named, each with its ablations."""
-    for name in options.models.split(","):
+    for name in by_commas(options.models):
         whole = _design(name, options, vaults)
         yield whole
-        for step in [each for each in options.without.split(",") if each]:
+        for step in by_commas(options.without):
             overrides = {**whole.overrides, **WITHOUT[step]}
             yield Design(f"{whole.name} without {step}", overrides, whole.model)
 
 
 def _design(name: str, options: argparse.Namespace, vaults: list[GoldVault]) -> Design:
     if name == "none":
-        return Design("none", {"llm_backend": "none"})
+        return Design("none", WITHOUT_MODEL)
     if name == "judge":
-        return Design("judge", {"llm_backend": "none", "llm_judge": "on"})
+        return Design("judge", {**WITHOUT_MODEL, "llm_judge": "on"})
     if name == "bundled":
-        return Design("bundled", {"llm_backend": "llama.cpp", "llm_model": ""})
+        return Design("bundled", settings_of_model("", ""))
     if name == "perfect":
-        return Design("perfect", _TRUSTED, PerfectModel(vaults) if vaults else None)
+        return Design("perfect", _TRUSTED, PerfectModel(vaults))
     if name == "recorded":
-        return Design("recorded", _TRUSTED, RecordedModel(options.recordings))
+        return Design("recorded", _TRUSTED, RecordedModel(RECORDINGS))
     if options.base_url:
-        server = {
-            "llm_backend": "openai",
-            "llm_model": name,
-            "llm_base_url": options.base_url,
-        }
-        return Design(name, server)
+        return Design(name, settings_of_model(name, options.base_url))
     file = name.removeprefix("judge+")
-    judge = "off" if file == name else "on"
-    own = {"llm_backend": "llama.cpp", "llm_model": file, "llm_judge": judge}
-    return Design(f"judge + {Path(file).stem}" if judge == "on" else Path(file).stem, own)
+    own: dict[str, Any] = settings_of_model(file, "")
+    if file == name:
+        return Design(Path(file).stem, own)
+    return Design(f"judge + {Path(file).stem}", {**own, "llm_judge": "on"})
 
 
 class Benchmark:
@@ -97,9 +90,9 @@ class Benchmark:
     def __init__(self, options: argparse.Namespace, encoder: RememberingEncoder) -> None:
         self.options = options
         self.encoder = encoder
-        self.parts: list[str] = options.parts.split(",")
+        self.parts = by_commas(options.parts)
         self.units: dict[str, Any] = {}
-        self._bare: dict[str, list[Any]] = {}
+        self._known: dict[str, tuple[Any, ...]] = {}
         if options.resume and options.output and options.output.exists():
             self.units = json.loads(options.output.read_text(encoding="utf-8"))["units"]
 
@@ -115,17 +108,14 @@ class Benchmark:
             made = process_gold(vault, gold, adopted=self.options.way == "adopted")
             if self.options.record is not None:
                 write_recording(self.options.record / f"{gold.name}.jsonl", made.steps)
-            if "links" in missing:
-                counted["links"] = link_units(gold, made)
-            if "metadata" in missing:
-                counted["metadata"] = metadata_units(gold, made, self.encoder)
-            if "evolution" in missing:
-                counted["evolution"] = evolution_units(gold, made, self.encoder)
-            if "cost" in missing:
-                counted["cost"] = cost_units(made.steps)
-            if "questions" in missing:
-                rows = [self._states(gold, made), question_rows(gold, vault), self._ceiling(gold)]
-                counted["questions"] = {"asked": beside(*rows)}
+            units_of: dict[str, Callable[[], Any]] = {
+                "links": lambda: link_units(gold, made),
+                "metadata": lambda: metadata_units(gold, made, self.encoder),
+                "evolution": lambda: evolution_units(gold, made, self.encoder),
+                "questions": lambda: {"asked": self._questions(gold, made, vault)},
+                "cost": lambda: cost_units(made.steps),
+            }
+            counted |= {part: units_of[part]() for part in missing}
             vault.close()
         self.encoder.save()
         self.save()
@@ -142,25 +132,18 @@ class Benchmark:
         own: dict[str, Any] = self.units.setdefault(design, {}).setdefault(vault, {})
         return own
 
-    def _states(self, gold: GoldVault, made: MadeVault) -> Any:
-        """Questions of the bare notes and of those that the process described, without links."""
-        return beside(self._remembered(gold)[0], self._described(gold, made.described.values()))
-
-    def _ceiling(self, gold: GoldVault) -> Any:
-        return beside(*self._remembered(gold)[1:])
-
-    def _remembered(self, gold: GoldVault) -> list[Any]:
-        """Questions of bare notes, of gold metadata, and of that with gold links."""
-        if gold.name not in self._bare:
+    def _questions(self, gold: GoldVault, made: MadeVault, vault: OpenVault) -> Any:
+        """Questions of bare notes, of those that the process described, of these with its links,
+        of gold metadata, and of that with gold links."""
+        if gold.name not in self._known:
             notes = list(gold.notes.values())
-            plain = [_bare(note) for note in notes]
+            plain = [replace(note, keywords=(), tags=(), context="") for note in notes]
             links = [(link.source, link.target) for link in gold.links]
-            self._bare[gold.name] = [
-                self._described(gold, plain),
-                self._described(gold, notes),
-                self._described(gold, notes, links),
-            ]
-        return self._bare[gold.name]
+            known = self._described(gold, plain), self._described(gold, notes)
+            self._known[gold.name] = *known, self._described(gold, notes, links)
+        bare, *best = self._known[gold.name]
+        described = self._described(gold, made.described.values())
+        return beside(bare, described, question_rows(gold, vault), *best)
 
     def _described(self, gold: GoldVault, notes: Any, links: Any = ()) -> Any:
         with tempfile.TemporaryDirectory() as folder:
@@ -203,12 +186,8 @@ class Benchmark:
         self.options.output.write_text(text + "\n", encoding="utf-8")
 
 
-def _bare(note: Any) -> Any:
-    return replace(note, keywords=(), tags=(), context="")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--sets", default="", help="gold vaults by commas; all where missing")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
@@ -216,8 +195,6 @@ def main() -> None:
                         help="none, bundled, perfect, recorded, GGUF files, names of"
                         " --base-url")  # fmt: skip
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
-    parser.add_argument("--recordings", type=Path, default=Path(__file__).parent / "recordings",
-                        help="what `recorded` says, a file for each vault")  # fmt: skip
     parser.add_argument("--record", type=Path, help="folder to write what the model says to")
     parser.add_argument("--without", default="", help=f"ablations: {', '.join(WITHOUT)}")
     parser.add_argument("--way", choices=("added", "adopted"), default="added",
@@ -228,10 +205,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="file for all that was counted, as JSON")
     parser.add_argument("--resume", action="store_true", help="keep what --output has already")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
-    vaults = gold_vaults(options.data / "gold", [each for each in options.sets.split(",") if each])
-    benchmark = Benchmark(options, encoder)
+    vaults = gold_vaults(options.data / "gold", by_commas(options.sets))
+    benchmark = Benchmark(options, usual_encoder(options.vectors))
     for design in designs(options, vaults):
         for gold in vaults:
             benchmark.gold(design, gold)

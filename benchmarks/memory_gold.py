@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from amem_cli.editing.add import NewNote
+
+_Kind = TypeVar("_Kind", "GoldNote", "GoldLink", "Case")
 
 
 @dataclass(frozen=True)
@@ -14,12 +18,18 @@ class GoldNote:
     """A note with the metadata that a person would write with the note alone."""
 
     id: str
-    created: datetime
+    created: str
     title: str
     content: str
     keywords: tuple[str, ...]
     tags: tuple[str, ...]
     context: str
+
+    @property
+    def new(self) -> NewNote:
+        """The note as its author adds it, without metadata."""
+        created = datetime.fromisoformat(self.created)
+        return NewNote(self.content, title=self.title, created=created)
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,12 @@ class GoldLink:
     source: str
     target: str
     relation: str
-    strong: bool
+    strength: str
     reason: str
+
+    @property
+    def strong(self) -> bool:
+        return self.strength == "strong"
 
 
 @dataclass(frozen=True)
@@ -39,8 +53,8 @@ class Case:
 
     trigger: str
     target: str
-    no_change: bool
-    context: str = ""
+    no_change: bool = False
+    context_after: str = ""
     tags_add: tuple[str, ...] = ()
     tags_drop: tuple[str, ...] = ()
     keywords_add: tuple[str, ...] = ()
@@ -94,34 +108,16 @@ def rows(file: Path) -> list[dict[str, Any]]:
 
 
 def _vault(folder: Path) -> GoldVault:
-    notes = {row["id"]: _note(row) for row in rows(folder / "notes.jsonl")}
-    links = tuple(_link(row) for row in rows(folder / "links.jsonl"))
+    notes = {row["id"]: _made(GoldNote, row) for row in rows(folder / "notes.jsonl")}
+    links = tuple(_made(GoldLink, row) for row in rows(folder / "links.jsonl"))
     negatives = tuple((row["source"], row["target"]) for row in rows(folder / "negatives.jsonl"))
-    cases = tuple(_case(row) for row in rows(folder / "evolution.jsonl"))
+    cases = tuple(_made(Case, row) for row in rows(folder / "evolution.jsonl"))
     asked = rows(folder / "questions.jsonl")
     questions = tuple((row["query"], tuple(row["gold"])) for row in asked if row["gold"])
     return GoldVault(folder.name, notes, links, negatives, cases, questions)
 
 
-def _note(row: dict[str, Any]) -> GoldNote:
-    created = datetime.fromisoformat(row["created"])
-    labels = tuple(row["keywords"]), tuple(row["tags"])
-    return GoldNote(row["id"], created, row["title"], row["content"], *labels, row["context"])
-
-
-def _link(row: dict[str, Any]) -> GoldLink:
-    strong = row["strength"] == "strong"
-    return GoldLink(row["source"], row["target"], row["relation"], strong, row["reason"])
-
-
-def _case(row: dict[str, Any]) -> Case:
-    return Case(
-        trigger=row["trigger"],
-        target=row["target"],
-        no_change=bool(row.get("no_change")),
-        context=row.get("context_after", ""),
-        tags_add=tuple(row.get("tags_add", ())),
-        tags_drop=tuple(row.get("tags_drop", ())),
-        keywords_add=tuple(row.get("keywords_add", ())),
-        why=row.get("why", ""),
-    )
+def _made(kind: type[_Kind], row: dict[str, Any]) -> _Kind:
+    """What a row says of the fields of a dataclass; lists become tuples."""
+    told = {each.name: row[each.name] for each in fields(kind) if each.name in row}
+    return kind(**{n: tuple(each) if isinstance(each, list) else each for n, each in told.items()})

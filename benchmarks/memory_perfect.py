@@ -8,56 +8,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory_gold import Case, GoldLink, GoldNote, GoldVault
-from memory_requests import as_answer, shown_notes
-
-from amem_cli.models.ports import ModelAnswer, ModelRequest
+from memory_gold import Case, GoldLink, GoldVault
+from memory_requests import ScriptedModel
 
 STRENGTH = {True: 0.9, False: 0.4}
 
 
-class PerfectModel:
-    """An ideal model of a user's own choice (trusted).
+class PerfectModel(ScriptedModel):
+    """An ideal model of a user's own choice.
 
     Args:
         vaults: those that it will be asked about.
     """
 
     name = "perfect"
-    is_remote = False
 
     def __init__(self, vaults: Sequence[GoldVault]) -> None:
         self._vaults = vaults
-        self._known: Mapping[str, tuple[str, str]] = {}
-        self._vault, self._note = vaults[0], next(iter(vaults[0].notes.values()))
 
-    def begin(self, note_id: str, known: Mapping[str, tuple[str, str]]) -> None:
-        """The next requests are about this note."""
-        self._known = known
-        self._vault = next(each for each in self._vaults if note_id in each.notes)
-        self._note = self._vault.notes[note_id]
-
-    def answer(self, request: ModelRequest) -> ModelAnswer:
-        properties = request.schema["properties"]
-        shown = shown_notes(request.text, self._known)
-        said = {
-            name: self._listed(name, each, shown)
-            if name in ("links", "changes", "standing")
-            else described(name, each, self._note)
-            for name, each in properties.items()
-        }
-        return as_answer(said, request)
-
-    def close(self) -> None:
-        pass
-
-    def _listed(self, name: str, schema: Mapping[str, Any], shown: Mapping[str, str]) -> Any:
+    def part(self, name: str, schema: Mapping[str, Any], shown: Mapping[str, str]) -> Any:
+        vault = next(each for each in self._vaults if self.note_id in each.notes)
+        if name not in ("links", "changes", "standing"):
+            return fitted(getattr(vault.notes[self.note_id], name), schema)
         item = schema["items"]["properties"]
         entries: list[dict[str, Any]] = []
-        links = self._vault.links_of(self._note.id)
+        links = vault.links_of(self.note_id)
         order = sorted(shown, key=lambda label: not _is_strong(links.get(shown[label])))
         for label in order:
-            link, case = links.get(shown[label]), self._vault.case(self._note.id, shown[label])
+            link, case = links.get(shown[label]), vault.case(self.note_id, shown[label])
             values = None
             if name == "links" and link is not None:
                 values = _link_values(label, link)
@@ -81,16 +59,11 @@ def _case_values(label: str, case: Case) -> dict[str, Any]:
     return {
         "note": label,
         "why": case.why,
-        "context": case.context,
+        "context": case.context_after,
         "keywords": list(case.keywords_add),
         "tags": list(case.tags_add),
         "drop": list(case.tags_drop),
     }
-
-
-def described(name: str, schema: Mapping[str, Any], note: GoldNote) -> Any:
-    """A part of the metadata as it is asked for."""
-    return fitted(getattr(note, name), schema)
 
 
 def fitted(value: Any, schema: Mapping[str, Any]) -> Any:

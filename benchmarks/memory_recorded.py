@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_gold import rows
-from memory_requests import as_answer, shown_notes
+from memory_requests import ScriptedModel
 from memory_vault import Step
 
 from amem_cli.models.ports import ModelAnswer, ModelRequest
@@ -32,43 +32,33 @@ def write_recording(file: Path, steps: Sequence[Step]) -> None:
     file.write_text("".join(lines), encoding="utf-8")
 
 
-class RecordedModel:
-    """A capable model (trusted), as far as it was recorded.
+class RecordedModel(ScriptedModel):
+    """A capable model, as far as it was recorded.
 
     Args:
         folder: with a recording for each vault that will be asked about.
     """
 
     name = "recorded"
-    is_remote = False
 
     def __init__(self, folder: Path) -> None:
         self._rows: dict[str, list[dict[str, Any]]] = {}
         for file in sorted(folder.glob("*.jsonl")):
             for row in rows(file):
                 self._rows.setdefault(row["note"], []).append(row)
-        self._note = ""
-        self._known: Mapping[str, tuple[str, str]] = {}
         self._asked = 0
 
     def begin(self, note_id: str, known: Mapping[str, tuple[str, str]]) -> None:
-        """The next requests are about this note."""
-        self._note, self._known, self._asked = note_id, known, 0
+        super().begin(note_id, known)
+        self._asked = 0
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         self._asked += 1
-        labels = {note: label for label, note in shown_notes(request.text, self._known).items()}
-        said = {
-            name: self._said(name, schema, labels)
-            for name, schema in request.schema["properties"].items()
-        }
-        return as_answer(said, request)
+        return super().answer(request)
 
-    def close(self) -> None:
-        pass
-
-    def _said(self, name: str, schema: Mapping[str, Any], labels: Mapping[str, str]) -> Any:
-        told = [row for row in self._rows.get(self._note, []) if (row["said"] or {}).get(name)]
+    def part(self, name: str, schema: Mapping[str, Any], shown: Mapping[str, str]) -> Any:
+        labels = {note: label for label, note in shown.items()}
+        told = [row for row in self._rows.get(self.note_id, []) if (row["said"] or {}).get(name)]
         # Asked a second time, a model says what it said then.
         told = told if self._asked == 1 else told[::-1]
         if name not in ("links", "changes"):

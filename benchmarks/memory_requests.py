@@ -1,35 +1,24 @@
 """What a request of the memory process shows and what an answer to it says, read from outside.
 
-A request is known by the names in its schema, a shown note by the line that begins with its label.
-If the prompts take another form, this is the place to follow them.
+A shown note is known by the line that begins with its label. If the prompts take another form, this
+is the place to follow them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import estimated_tokens, quote_line
 from amem_cli.models.reply_schema import read_parts
 
-LINKING, CONSTRUCTION, BOTH = "linking", "construction", "both steps"
-_LABELS = frozenset(("context", "keywords", "tags"))
 _LABELLED = re.compile(r"^(n\d+) (.*)$", re.M)
 _LONGEST_TITLE = 160
-
-
-def step_of(request: ModelRequest) -> str:
-    """The step of the memory process that asks, else the first thing that is asked for."""
-    names = list(request.schema.get("properties", {}))
-    described = bool(_LABELS & set(names))
-    if "links" in names or "changes" in names:
-        return BOTH if described else LINKING
-    return CONSTRUCTION if described else str(names[:1])
 
 
 def shown_notes(text: str, known: Mapping[str, tuple[str, str]]) -> dict[str, str]:
@@ -63,12 +52,9 @@ class Exchange:
         said: the answer where it has the asked shape, else None.
     """
 
-    step: str
-    request: ModelRequest
     shown: Mapping[str, str]
     said: Mapping[str, Any] | None
     tokens: int
-    seconds: float
 
 
 @dataclass
@@ -104,31 +90,45 @@ class ObservedModel:
         return getattr(self.model, name)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        started = time.perf_counter()
         answer = self.model.answer(request)
-        seconds = time.perf_counter() - started
         try:
             said = read_parts(answer.text, request.schema)[0] if answer.complete else None
         except AnswerRejected:
             said = None
-        self.exchanges.append(
-            Exchange(
-                step=step_of(request),
-                request=request,
-                shown=shown_notes(request.text, self.known),
-                said=said,
-                tokens=answer.prompt_tokens + answer.answer_tokens,
-                seconds=seconds,
-            )
-        )
+        tokens = answer.prompt_tokens + answer.answer_tokens
+        self.exchanges.append(Exchange(shown_notes(request.text, self.known), said, tokens))
         return answer
 
     def close(self) -> None:
         """The model outlives the vault that it was lent to."""
 
 
-def as_answer(said: Mapping[str, Any], request: ModelRequest) -> ModelAnswer:
-    """The answer of a scripted model; its tokens are estimated from the texts."""
-    text = json.dumps(said, ensure_ascii=False)
-    asked = estimated_tokens(request.instructions) + estimated_tokens(request.text)
-    return ModelAnswer(text, True, asked, estimated_tokens(text), 0.0)
+class ScriptedModel:
+    """A trusted model that knows of which note it is asked; its tokens are estimated."""
+
+    name = "scripted"
+    is_remote = False
+    note_id = ""
+    known: Mapping[str, tuple[str, str]] = MappingProxyType({})
+
+    def begin(self, note_id: str, known: Mapping[str, tuple[str, str]]) -> None:
+        """The next requests are about this note of a vault with those notes."""
+        self.note_id, self.known = note_id, known
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        shown = shown_notes(request.text, self.known)
+        parts = request.schema["properties"].items()
+        text = json.dumps({n: self.part(n, each, shown) for n, each in parts}, ensure_ascii=False)
+        asked = estimated_tokens(request.instructions) + estimated_tokens(request.text)
+        return ModelAnswer(text, True, asked, estimated_tokens(text), 0.0)
+
+    def part(self, name: str, schema: Mapping[str, Any], shown: Mapping[str, str]) -> Any:
+        """What it says in one part of an answer.
+
+        Args:
+            shown: ids of the notes that it was shown, by label.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
 
 import numpy as np
 
 from amem_cli.language.words import fold, stem, words
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Sums = npt.NDArray[np.float64]
 
 SAMPLES = 2000
 # Two labels are the same to the softer match where they share so much of their stems.
@@ -26,9 +21,7 @@ def share(part: Any, whole: Any) -> Any:
     return np.divide(part, whole, out=nothing, where=whole != 0)
 
 
-def estimate(
-    rows: Sequence[Sequence[float]], measure: Callable[[Any], Any], seed: int = 0
-) -> list[float]:
+def estimate(rows: Any, measure: Callable[[Any], Any]) -> list[float]:
     """A measure of all rows, with the 95% percentile interval over rows drawn with replacement.
 
     Args:
@@ -42,7 +35,7 @@ def estimate(
         return [float("nan")] * 3
     table = np.array(rows, dtype=float)
     count = len(table)
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=SAMPLES)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=SAMPLES)
     values = np.asarray(measure(np.vstack([table.sum(axis=0), drawn @ table]).T), float)
     known = values[1:][~np.isnan(values[1:])]
     if not len(known):
@@ -101,24 +94,18 @@ def label_f1(said: Collection[str], gold: Collection[str], *, soft: bool = False
     return 2 * matches(said, gold, soft=soft) / count if count else 1.0
 
 
-def precision(sums: Sums) -> Any:
-    """Of rows that begin with hits, predicted, wanted."""
-    return share(sums[0], sums[1])
-
-
-def recall(sums: Sums) -> Any:
-    """Of rows that begin with hits, predicted, wanted."""
-    return share(sums[0], sums[2])
-
-
-def f1(sums: Sums) -> Any:
-    """Of rows that begin with hits, predicted, wanted."""
-    return share(2 * sums[0], sums[1] + sums[2])
-
-
 def column_share(part: int, whole: int) -> Callable[[Any], Any]:
     """The sum of one column over that of another."""
     return lambda sums: share(sums[part], sums[whole])
+
+
+# Of rows that begin with hits, predicted, wanted.
+precision, recall = column_share(0, 1), column_share(0, 2)
+
+
+def f1(sums: Any) -> Any:
+    """Of rows that begin with hits, predicted, wanted."""
+    return share(2 * sums[0], sums[1] + sums[2])
 
 
 def recovered(bare: int, made: int, perfect: int) -> Callable[[Any], Any]:

@@ -32,11 +32,6 @@ FOUND_PAIRS: list[tuple[str, str, Measure]] = [
     ("precision", "pairs", precision),
     ("recall", "pairs", recall),
 ]
-COSTS: list[tuple[str, str, Measure]] = [
-    ("calls", "notes", mean(0)),
-    ("tokens", "notes", lambda sums: share(sums[1] + sums[2], sums[ONES])),
-    *_means("notes", {"written": 2, "model s": 3, "all s": 4, "replaced": 5}),
-]
 FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
     "links": [
         *FOUND_PAIRS,
@@ -74,26 +69,26 @@ FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
         ("gain@10", "asked", recovered(1, 4, 10)),
         ("all gain@5", "asked", recovered(0, 6, 9)),
     ],
-    "cost": COSTS,
+    "cost": [
+        ("calls", "notes", mean(0)),
+        ("tokens", "notes", lambda sums: share(sums[1] + sums[2], sums[ONES])),
+        *_means("notes", {"written": 2, "model s": 3, "all s": 4, "replaced": 5}),
+        ("valid", "notes", column_share(6, 0)),
+        ("asked again", "notes", mean(7)),
+    ],
 }
-COUNTS = {"calls", "tokens", "written", "model s", "all s", "a note", "suggested", "replaced"}
-REQUESTS: list[tuple[str, Measure]] = [
-    ("calls", mean(0)),
-    ("tokens", mean(1)),
-    ("seconds", mean(2)),
-    ("valid", column_share(3, 0)),
-    ("asked again", mean(4)),
-]
+COUNTS = {
+    *("calls", "tokens", "written", "model s", "all s", "replaced", "asked again"),
+    *("a note", "suggested"),
+}
 
 
 def figures(part: str, units: Mapping[str, Rows]) -> dict[str, list[float]]:
     """Value and 95% interval of each figure of a part; shares in 0..1."""
-    found = {title: _figure(units.get(name, []), each) for title, name, each in FIGURES[part]}
-    for name in units:
-        if name.startswith("requests: "):
-            step = name.removeprefix("requests: ")
-            found |= {f"{step}: {title}": _figure(units[name], each) for title, each in REQUESTS}
-    return found
+    return {
+        title: estimate([[*row, 1.0] for row in units.get(name, [])], measure)
+        for title, name, measure in FIGURES[part]
+    }
 
 
 def differences(
@@ -113,10 +108,6 @@ def _less(measure: Measure, width: int) -> Measure:
     return lambda sums: measure(sums[:width]) - measure(sums[width:])
 
 
-def _figure(rows: Rows, measure: Measure) -> list[float]:
-    return estimate([[*row, 1.0] for row in rows], measure)
-
-
 def joined(units: Sequence[Mapping[str, Rows]]) -> dict[str, list[Sequence[float]]]:
     """The rows of several vaults together."""
     names = dict.fromkeys(name for each in units for name in each)
@@ -132,22 +123,13 @@ def print_part(part: str, table: Mapping[tuple[str, str], Mapping[str, Sequence[
     """
     if not table:
         return
-    titles = list(
-        dict.fromkeys(title for own in table.values() for title in own if ":" not in title)
-    )
+    titles = [title for title, _, _ in FIGURES[part]]
     print(f"\n{part}\n{'':34}" + "".join(f"{title:>14}" for title in titles))
     for (design, vault), own in table.items():
         cells = "".join(f"{_cell(title, own[title][0]):>14}" for title in titles)
         print(f"{f'{design}, {vault}':34}{cells}")
         if vault == "all" or " less " in design:
             print(f"{'':34}" + "".join(f"{_span(title, own[title]):>14}" for title in titles))
-            _print_requests(own)
-
-
-def _print_requests(own: Mapping[str, Sequence[float]]) -> None:
-    for step in dict.fromkeys(title.split(": ")[0] for title in own if ": " in title):
-        told = (f"{title} {own[f'{step}: {title}'][0]:.2f}" for title, _ in REQUESTS)
-        print(f"  {step}, a note: {', '.join(told)}")
 
 
 def _cell(title: str, value: float) -> str:

@@ -34,13 +34,13 @@ def link_units(gold: GoldVault, made: MadeVault) -> dict[str, Rows]:
         weaker = {ends for ends, source in suggested.items() if source == note} - set(said)
         counts = len(own & set(due)), len(own), len(due), len(own & strong), len(strong)
         offered = len((own | weaker) & set(due)), len(weaker)
-        pairs.append([float(each) for each in (*counts, len(right), *offered)])
-    negatives = [[float(paired(*ends) in said)] for ends in gold.negatives]
+        pairs.append([*counts, len(right), *offered])
+    negatives = [[paired(*ends) in said] for ends in gold.negatives]
     linked = {end for ends in said for end in ends}
     return {
         "pairs": pairs,
         "negatives": negatives,
-        "orphans": [[float(note not in linked)] for note in gold.notes],
+        "orphans": [[note not in linked] for note in gold.notes],
     }
 
 
@@ -61,10 +61,8 @@ def metadata_units(gold: GoldVault, made: MadeVault, encoder: Encoder) -> dict[s
                 label_f1(said.tags, note.tags, soft=True),
                 alike[2] if said.context else 0.0,
                 alike[1],
-                float(matches(said.keywords, note.keywords)),
-                float(len(said.keywords)),
-                float(matches(said.tags, note.tags)),
-                float(len(said.tags)),
+                *(matches(said.keywords, note.keywords), len(said.keywords)),
+                *(matches(said.tags, note.tags), len(said.tags)),
             ]
         )
     return {"labels": rows}
@@ -78,18 +76,16 @@ def evolution_units(gold: GoldVault, made: MadeVault, encoder: Encoder) -> dict[
     for step in made.steps:
         due = {c.target for c in gold.cases if c.trigger == step.note and not c.no_change}
         said = set(step.changed)
-        pairs.append([float(len(said & due)), float(len(said)), float(len(due))])
+        pairs.append([len(said & due), len(said), len(due)])
+    kept: Rows = []
+    fields: Rows = []
     by_note = {step.note: step for step in made.steps}
-    kept = [
-        [float(case.target not in by_note[case.trigger].changed)]
-        for case in gold.cases
-        if case.no_change
-    ]
-    fields = [
-        _field_row(case, by_note[case.trigger], encoder)
-        for case in gold.cases
-        if not case.no_change
-    ]
+    for case in gold.cases:
+        step = by_note[case.trigger]
+        if case.no_change:
+            kept.append([case.target not in step.changed])
+        else:
+            fields.append(_field_row(case, step, encoder))
     return {"pairs": pairs, "kept": kept, "fields": fields}
 
 
@@ -98,18 +94,16 @@ def _field_row(case: Case, step: Step, encoder: Encoder) -> list[float]:
     tags = _added_and_dropped(changes, "tags")
     keywords = _added_and_dropped(changes, "keywords")
     before, after = step.contexts[case.target]
-    gold = encoder.encode([case.context])[0]
+    gold = encoder.encode([case.context_after])[0]
     cosines = [float(encoder.encode([text])[0] @ gold) if text else 0.0 for text in (before, after)]
-    counts = [
-        matches(tags[0], case.tags_add),
-        len(case.tags_add),
-        matches(tags[1], case.tags_drop),
-        len(case.tags_drop),
-        matches(keywords[0], case.keywords_add),
-        len(case.keywords_add),
+    return [
+        *(matches(tags[0], case.tags_add), len(case.tags_add)),
+        *(matches(tags[1], case.tags_drop), len(case.tags_drop)),
+        *(matches(keywords[0], case.keywords_add), len(case.keywords_add)),
         matches(keywords[0], case.keywords_add, soft=True),
+        *cosines,
+        "context" in changes,
     ]
-    return [*map(float, counts), *cosines, float("context" in changes)]
 
 
 def _added_and_dropped(
@@ -135,32 +129,18 @@ def question_rows(gold: GoldVault, vault: OpenVault) -> Rows:
 
 def cost_units(steps: tuple[Step, ...]) -> dict[str, Rows]:
     """`notes`, a row a note: calls, tokens read, tokens written, seconds of the model, seconds in
-    all, answers that the analyzer replaced; and for each step of the process `requests: STEP`, a
-    row a note: calls, tokens, seconds, valid answers, calls again."""
+    all, answers that the analyzer replaced, answers of the asked form, calls beyond the first."""
     rows: Rows = []
     for step in steps:
         use = step.outcome.use
-        counts = use.calls, use.prompt_tokens, use.answer_tokens
+        told = use.calls, use.prompt_tokens, use.answer_tokens, use.seconds, step.seconds
         replaced = sum(
             problem.endswith((" wrote it instead", " left empty"))
             for problem in step.outcome.problems
         )
-        rows.append([*map(float, counts), use.seconds, step.seconds, float(replaced)])
-    units = {"notes": rows}
-    for name in sorted({each.step for step in steps for each in step.exchanges}):
-        units[f"requests: {name}"] = [_requests(step, name) for step in steps]
-    return units
-
-
-def _requests(step: Step, name: str) -> list[float]:
-    own = [each for each in step.exchanges if each.step == name]
-    return [
-        float(len(own)),
-        float(sum(each.tokens for each in own)),
-        sum(each.seconds for each in own),
-        float(sum(each.said is not None for each in own)),
-        float(max(0, len(own) - 1)),
-    ]
+        valid = sum(each.said is not None for each in step.exchanges)
+        rows.append([*told, replaced, valid, max(0, len(step.exchanges) - 1)])
+    return {"notes": rows}
 
 
 def beside(*parts: Rows) -> Rows:

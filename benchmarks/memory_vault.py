@@ -106,10 +106,8 @@ class OpenVault:
             self.workspace.models.encoder = encoder
         synchronise(self.workspace.ports)
         self.observed: ObservedModel | None = None
-        model = design.model or self.workspace.models.model
-        if model is not None:
-            self.observed = ObservedModel(model)
-            self.workspace.models.model = self.observed
+        if (model := design.model or self.workspace.models.model) is not None:
+            self.observed = self.workspace.models.model = ObservedModel(model)
         self.path_of: dict[str, str] = {}
         self.id_of: dict[str, str] = {}
 
@@ -145,13 +143,8 @@ class OpenVault:
 
     def found(self, query: str, limit: int, *, neighbors: bool) -> list[str]:
         """Ids of the notes that a hybrid search finds."""
-        hits = search(
-            self.workspace.index,
-            query,
-            encoder=self.workspace.encoder,
-            limit=limit,
-            neighbors=neighbors,
-        )
+        index, encoder = self.workspace.index, self.workspace.encoder
+        hits = search(index, query, encoder=encoder, limit=limit, neighbors=neighbors)
         return [self.id_of[hit.note.path] for hit in hits]
 
     def close(self) -> None:
@@ -187,28 +180,21 @@ def process_gold(vault: OpenVault, gold: GoldVault, *, adopted: bool = False) ->
         adopted: all notes are there before the first is processed.
     """
     steps = []
-    if adopted:
-        for note in gold.notes.values():
-            vault.add(note.id, NewNote(note.content, title=note.title, created=note.created))
+    for note in gold.notes.values() if adopted else ():
+        vault.add(note.id, note.new)
     for note in gold.notes.values():
         if not adopted:
-            vault.add(note.id, NewNote(note.content, title=note.title, created=note.created))
+            vault.add(note.id, note.new)
         due = [case for case in gold.cases if case.trigger == note.id and not case.no_change]
         before = {case.target: _context(vault, case.target) for case in due}
         step = process(vault, note.id)
         contexts = {each: (text, _context(vault, each)) for each, text in before.items()}
         steps.append(replace(step, contexts=contexts))
+    made = {vault.id_of[each.path]: each for each in vault.workspace.index.notes.summaries()}
     described = {
-        each: replace(note, keywords=(), tags=(), context="") for each, note in gold.notes.items()
+        each: replace(note, **{label: getattr(made[each], label) for label in LABELS})
+        for each, note in gold.notes.items()
     }
-    for summary in vault.workspace.index.notes.summaries():
-        note_id = vault.id_of[summary.path]
-        described[note_id] = replace(
-            described[note_id],
-            keywords=summary.keywords,
-            tags=summary.tags,
-            context=summary.context,
-        )
     suggested = {
         (step.note, vault.id_of[link.path]) for step in steps for link in step.outcome.suggested
     }
@@ -228,21 +214,14 @@ def _context(vault: OpenVault, note_id: str) -> str:
 
 
 def describe(
-    vault: OpenVault, notes: Sequence[GoldNote], links: Sequence[tuple[str, str]] = ()
+    vault: OpenVault, notes: Sequence[GoldNote], pairs: Sequence[tuple[str, str]] = ()
 ) -> None:
     """Fill a vault with notes that have their metadata and links already; no process runs."""
     targets: dict[str, list[str]] = {}
-    for source, target in links:
+    for source, target in pairs:
         targets.setdefault(source, []).append(target)
     for note in notes:
         linked = [vault.path_of[each].removesuffix(".md") for each in targets.get(note.id, ())]
-        new = NewNote(
-            note.content,
-            title=note.title,
-            keywords=note.keywords,
-            tags=note.tags,
-            context=note.context,
-            links=[f"[[{each}]]" for each in linked],
-            created=note.created,
-        )
-        vault.add(note.id, new)
+        labels = {name: getattr(note, name) for name in LABELS}
+        links = [f"[[{each}]]" for each in linked]
+        vault.add(note.id, replace(note.new, links=links, **labels))

@@ -1,7 +1,7 @@
 """How much of the evidence does a search find, beside the simple ways of searching?
 
     python benchmarks/retrieval.py DATA_FOLDER
-    python benchmarks/retrieval.py DATA_FOLDER --sets locomo,gold --json figures.json
+    python benchmarks/retrieval.py DATA_FOLDER --sets locomo,gold
     python benchmarks/retrieval.py DATA_FOLDER --sets gold --links given
     python benchmarks/retrieval.py DATA_FOLDER --guard
 
@@ -18,9 +18,6 @@ percent, with the 95% interval of 2,000 bootstrap samples of the questions.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -30,16 +27,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import retrieval_guard
+from common import by_commas, open_vault, parser_of, usual_encoder
+from memory_scores import column_share, estimate
 from remembered_vectors import RememberingEncoder
-from retrieval_data import Group, data_sets
+from retrieval_data import Asked, Group, data_sets
 
 from amem_cli.editing.add import add
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import embed_missing
 from amem_cli.memory.batch import EvolveBatch
 from amem_cli.search.scoring import fused
 from amem_cli.search.search import search
-from amem_cli.vault.template import adopt_vault
-from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder, Vectors
@@ -48,7 +45,6 @@ DEPTHS = (1, 3, 5, 10, 20)
 METRICS = (*(f"recall@{depth}" for depth in DEPTHS), "ndcg@10", "mrr")
 SHOWN = 20
 ALL = 10_000
-SAMPLES = 2000
 BASELINE = "convex fusion"
 PRODUCT = "amem hybrid"
 
@@ -57,13 +53,8 @@ class Searches:
     """One group in a vault of its own, and every way to search it."""
 
     def __init__(self, root: Path, group: Group, encoder: Encoder, links: str) -> None:
-        adopt_vault(root)
-        overrides = {"llm_backend": "none", "llm_judge": "off", "git_commit": "off"}
-        self.workspace = Workspace(root, overrides=overrides)
-        self.workspace.models.encoder = encoder
-        self.encoder = encoder
+        self.workspace, self.encoder = open_vault(root, encoder), encoder
         ports = self.workspace.ports
-        synchronise(ports)
         targets: dict[str, list[str]] = {}
         for source, target in group.links if links == "given" else ():
             targets.setdefault(source, []).append(target)
@@ -74,9 +65,8 @@ class Searches:
             self.path_of[turn.id] = add(ports, replace(turn.new, links=linked))
         embed_missing(ports, encoder)
         if links == "made":
-            EvolveBatch(
-                self.workspace.process, list(self.path_of.values()), asked=True
-            ).all_outcomes()
+            paths = list(self.path_of.values())
+            EvolveBatch(self.workspace.process, paths, asked=True).all_outcomes()
             embed_missing(ports, encoder)
         self.bare = encoder.encode([turn.bare for turn in group.turns])
         self.said = encoder.encode([turn.new.content for turn in group.turns])
@@ -87,41 +77,35 @@ class Searches:
         return {
             "A-MEM, content only": lambda query: self.dense(query, self.bare),
             "A-MEM, speaker + content": lambda query: self.dense(query, self.said),
-            "BM25": lambda query: list(self.words(query))[:SHOWN],
+            "BM25": lambda query: list(self.legs(query)[1])[:SHOWN],
             "RRF, k=60": self.reciprocal,
-            BASELINE: lambda query: list(fused(self.cosines(query), self.words(query)))[:SHOWN],
+            BASELINE: lambda query: list(fused(*self.legs(query)))[:SHOWN],
             "amem keyword": lambda query: self.product(query, "keyword"),
             "amem semantic": lambda query: self.product(query, "semantic"),
             PRODUCT: lambda query: self.product(query, "hybrid"),
         }
+
+    def wanted(self, asked: Asked) -> list[str]:
+        """Paths of the evidence; what is not there is not found."""
+        return [self.path_of.get(each, each) for each in asked.gold]
 
     def dense(self, query: str, vectors: Vectors) -> list[str]:
         cosines = vectors @ self.encoder.encode([query], query=True)[0]
         paths = list(self.path_of.values())
         return [paths[i] for i in np.argsort(-cosines, kind="stable")[:SHOWN]]
 
-    def cosines(self, query: str) -> dict[str, float]:
-        return self.legs(query)[0]
-
-    def words(self, query: str) -> dict[str, float]:
-        return self.legs(query)[1]
-
     def legs(self, query: str) -> tuple[dict[str, float], dict[str, float]]:
         """Cosine and BM25 of every note; the last query's are kept for the next baseline."""
         if self.known is None or self.known[0] != query:
             index, paths = self.workspace.index, list(self.path_of.values())
             vector = self.encoder.encode([query], query=True)[0]
-            near = index.vectors.scores(vector, ALL, paths)
-            self.known = (
-                query,
-                near,
-                index.text.keyword_scores(index.text.search_terms(query), ALL),
-            )
+            words = index.text.keyword_scores(index.text.search_terms(query), ALL)
+            self.known = query, index.vectors.scores(vector, ALL, paths), words
         return self.known[1:]
 
     def reciprocal(self, query: str) -> list[str]:
         scores: dict[str, float] = {}
-        for leg in (self.cosines(query), self.words(query)):
+        for leg in self.legs(query):
             for rank, path in enumerate(leg, 1):
                 scores[path] = scores.get(path, 0.0) + 1 / (60 + rank)
         return sorted(scores, key=lambda path: (-scores[path], path))[:SHOWN]
@@ -129,14 +113,8 @@ class Searches:
     def product(self, query: str, mode: Any) -> list[str]:
         self.encoder.encode([query], query=True)
         started = time.perf_counter()
-        hits = search(
-            self.workspace.index,
-            query,
-            encoder=self.encoder,
-            mode=mode,
-            limit=SHOWN,
-            neighbors=False,
-        )
+        options: dict[str, Any] = {"mode": mode, "limit": SHOWN, "neighbors": False}
+        hits = search(self.workspace.index, query, encoder=self.encoder, **options)
         if mode == "hybrid":
             self.seconds.append(time.perf_counter() - started)
         return [hit.note.path for hit in hits]
@@ -154,14 +132,11 @@ def scores(found: Sequence[str], gold: Sequence[str]) -> list[float]:
 
 def figures(values: Any) -> dict[str, list[float]]:
     """Mean and its 95% percentile interval by metric, in percent; `values` has a row a question."""
-    count = len(values)
-    random = np.random.default_rng(0)
-    # How often each question is drawn in each sample: the means are one matrix product.
-    drawn = random.multinomial(count, np.full(count, 1 / count), size=SAMPLES)
-    low, high = np.percentile(drawn @ values / count, (2.5, 97.5), axis=0)
-    cells = 100 * np.stack((values.mean(axis=0), low, high), axis=1)
+    rows = np.hstack([values, np.ones((len(values), 1))])
+    found = [estimate(rows, column_share(column, -1)) for column in range(len(METRICS))]
     return {
-        name: [round(float(x), 2) for x in row] for name, row in zip(METRICS, cells, strict=True)
+        name: [round(100 * each, 2) for each in cells]
+        for name, cells in zip(METRICS, found, strict=True)
     }
 
 
@@ -177,7 +152,7 @@ def run_set(
         with tempfile.TemporaryDirectory() as folder:
             searches = Searches(Path(folder), group, encoder, links)
             for asked in group.questions:
-                wanted = [searches.path_of.get(each, each) for each in asked.gold]
+                wanted = searches.wanted(asked)
                 for name, find in searches.designs().items():
                     values.setdefault(name, []).append(scores(find(asked.query), wanted))
                 categories.append(asked.category)
@@ -190,65 +165,52 @@ def run_set(
 
 def guarded(folder: Path, vectors: Path | None, *, update: bool) -> bool:
     """Whether the fixed part is searched as well as before; see `retrieval_guard.guard`."""
-    encoders: dict[bool, RememberingEncoder] = {}
-
-    def opened(is_multilingual: bool) -> RememberingEncoder:
-        if is_multilingual not in encoders:
-            overrides = {"encoder_model": "multilingual"} if is_multilingual else {}
-            with tempfile.TemporaryDirectory() as root:
-                encoder = Workspace(Path(root), overrides=overrides).encoder
-                encoders[is_multilingual] = RememberingEncoder(encoder, vectors)
-        return encoders[is_multilingual]
+    encoders = usual_encoder(vectors), usual_encoder(vectors, "multilingual")
+    columns = [METRICS.index(name) for name in retrieval_guard.METRICS]
 
     def values_of(group: Group, is_multilingual: bool) -> Any:
-        columns = [METRICS.index(name) for name in retrieval_guard.METRICS]
         with tempfile.TemporaryDirectory() as root:
-            searches = Searches(Path(root), group, opened(is_multilingual), "none")
-            rows = [
-                scores(
-                    searches.product(asked.query, "hybrid"),
-                    [searches.path_of.get(each, each) for each in asked.gold],
-                )
-                for asked in group.questions
-            ]
+            searches = Searches(Path(root), group, encoders[is_multilingual], "none")
+            found = [searches.product(asked.query, "hybrid") for asked in group.questions]
+            pairs = zip(found, map(searches.wanted, group.questions), strict=True)
             searches.workspace.close()
-        return np.array(rows)[:, columns]
+        return np.array([scores(*pair) for pair in pairs])[:, columns]
 
     return retrieval_guard.guard(folder, values_of, update)
 
 
-def report(title: str, values: dict[str, Any], slices: dict[str, list[str]]) -> dict[str, Any]:
-    """Print a set's figures and give them as a document."""
-    document: dict[str, Any] = {"questions": len(values[PRODUCT])}
-    print(f"\n{title}: {document['questions']} questions")
+def report(title: str, values: dict[str, Any], slices: Sequence[Sequence[str]]) -> None:
+    """Print a set's figures, those of each design and of the product by category and by group.
+
+    Args:
+        values: `METRICS` of each question, by design.
+        slices: ways to divide the questions, each with the name of a part for every question.
+    """
+    print(f"\n{title}: {len(values[PRODUCT])} questions")
     print(f"{'':26}" + "".join(f"{name:>10}" for name in METRICS) + "   recall@10 within")
-    document["designs"] = {}
     for name, each in values.items():
-        cells = document["designs"][name] = figures(each)
+        cells = figures(each)
         low, high = cells["recall@10"][1:]
-        means = "".join(f"{cell[0]:10.1f}" for cell in cells.values())
-        print(f"{name:26}{means}   {low:.1f} to {high:.1f}")
-    document["gain"] = figures(values[PRODUCT] - values[BASELINE])
-    shown = "  ".join(
-        f"{metric} {mean:+.1f} ({low:+.1f} to {high:+.1f})"
-        for metric, (mean, low, high) in document["gain"].items()
-        if metric in ("recall@10", "ndcg@10", "mrr")
+        print(f"{name:26}{_means(cells)}   {low:.1f} to {high:.1f}")
+    gain = figures(values[PRODUCT] - values[BASELINE])
+    told = "  ".join(
+        "{} {:+.1f} ({:+.1f} to {:+.1f})".format(metric, *gain[metric])
+        for metric in ("recall@10", "ndcg@10", "mrr")
     )
-    print(f"{PRODUCT} less {BASELINE}, paired: {shown}")
-    for label, kinds in slices.items():
-        document[label] = {}
-        for kind in dict.fromkeys(kinds):
+    print(f"{PRODUCT} less {BASELINE}, paired: {told}")
+    for kinds in slices:
+        for kind in dict.fromkeys(kinds) if len(set(kinds)) > 1 else ():
             chosen = np.array([each == kind for each in kinds])
-            part = {name: figures(each[chosen]) for name, each in values.items()}
-            document[label][kind] = {"questions": int(chosen.sum()), "designs": part}
-            if len(set(kinds)) > 1:
-                means = "".join(f"{cell[0]:10.1f}" for cell in part[PRODUCT].values())
-                print(f"  {kind[:23]:24}{means}   of {chosen.sum()}")
-    return document
+            cells = figures(values[PRODUCT][chosen])
+            print(f"  {kind[:23]:24}{_means(cells)}   of {chosen.sum()}")
+
+
+def _means(cells: dict[str, list[float]]) -> str:
+    return "".join(f"{cell[0]:10.1f}" for cell in cells.values())
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--sets", default="", help="names separated by commas; all where missing")
     parser.add_argument("--groups", type=int, default=0, help="only the first groups of each set")
@@ -256,33 +218,23 @@ def main() -> None:
                         help="those of links.jsonl, or those amem makes")  # fmt: skip
     parser.add_argument("--encoder", default="", help="name or folder; the usual one if missing")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
-    parser.add_argument("--json", type=Path, help="file for all figures")
     parser.add_argument("--guard", action="store_true", help="is as much found as before?")
     parser.add_argument("--update", action="store_true", help="from now on hold against this")
     options = parser.parse_args()
     if options.guard:
         raise SystemExit(not guarded(options.data, options.vectors, update=options.update))
-    if options.encoder:
-        os.environ["AMEM_ENCODER_MODEL"] = options.encoder
-    with tempfile.TemporaryDirectory() as folder:
-        encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
-    documents: dict[str, Any] = {}
-    together: dict[str, list[Any]] = {}
-    for name, groups in data_sets(options.data, [each for each in options.sets.split(",") if each]):
+    encoder = usual_encoder(options.vectors, options.encoder)
+    together: list[dict[str, Any]] = []
+    for name, groups in data_sets(options.data, by_commas(options.sets)):
         groups = groups[: options.groups or None]
         values, categories, members, seconds = run_set(groups, encoder, options.links)
-        slices = {"category": categories, "group": members}
-        documents[name] = report(name, values, slices)
-        documents[name]["median_ms"] = round(1000 * float(np.median(seconds)), 2)
-        print(f"  median {documents[name]['median_ms']} ms a hybrid search, encoding apart")
-        for design, each in values.items():
-            together.setdefault(design, []).append(each)
-    if len(documents) > 1:
-        stacked = {name: np.vstack(each) for name, each in together.items()}
-        documents["all"] = report("all questions", stacked, {})
-    if options.json:
-        text = json.dumps({"links": options.links, "sets": documents}, indent=1)
-        options.json.write_text(text + "\n", encoding="utf-8")
+        report(name, values, [categories, members])
+        print(f"  median {1000 * np.median(seconds):.2f} ms a hybrid search, encoding apart")
+        together.append(values)
+    if len(together) > 1:
+        designs = together[0]
+        stacked = {name: np.vstack([each[name] for each in together]) for name in designs}
+        report("all questions", stacked, [])
 
 
 if __name__ == "__main__":

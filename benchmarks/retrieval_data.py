@@ -1,4 +1,4 @@
-"""Conversations and vaults with questions, as the benchmark of retrieval reads them.
+"""Conversations and vaults with questions, as the benchmarks of retrieval and of answers read them.
 
 `retrieval/SET/notes.jsonl` (`id, group, seq, date, speaker, text`) with `queries.jsonl` (`id,
 group, category, query, gold`), and `gold/VAULT/notes.jsonl`, `questions.jsonl`, `links.jsonl`;
@@ -17,7 +17,8 @@ from memory_gold import rows
 from amem_cli.editing.add import NewNote
 
 DATE_FORMATS = (
-    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y"
+    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d", "%I:%M %p on %d %B, %Y", "%d %B, %Y", "%Y/%m/%d (%a) %H:%M",
+    "%B-%d-%Y",
 )  # fmt: skip
 UNDATED = datetime(2024, 1, 1)
 
@@ -33,20 +34,28 @@ class Turn:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with the ids of the notes that hold its evidence."""
+    """A question with the ids of the notes that hold its evidence.
+
+    Attributes:
+        group: the conversation or vault that is asked.
+        answer: empty where there is none.
+    """
 
     group: str
     category: str
     query: str
     gold: tuple[str, ...]
     answer: str = ""
+    id: str = ""
 
 
 @dataclass
 class Group:
     """A conversation or vault with its questions; links are pairs of ids, later note first.
 
-    No note holds the answer of an unanswerable question of a vault.
+    Attributes:
+        unanswerable: questions of a written vault whose answer no note holds.
+        problems: what of the data could not be used, one line each.
     """
 
     name: str
@@ -54,6 +63,7 @@ class Group:
     questions: list[Asked] = field(default_factory=list)
     unanswerable: list[Asked] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def data_sets(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, list[Group]]]:
@@ -61,9 +71,9 @@ def data_sets(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, list[Gr
     for each in sorted((folder / "retrieval").glob("*/notes.jsonl")):
         if not names or each.parent.name in names:
             yield each.parent.name, conversations(each.parent)
-    vaults = sorted((folder / "gold").glob("*/questions.jsonl"))
+    vaults = gold_vaults(folder)
     if vaults and (not names or "gold" in names):
-        yield "gold", [gold_vault(each.parent) for each in vaults]
+        yield "gold", vaults
 
 
 def conversations(folder: Path) -> list[Group]:
@@ -74,7 +84,7 @@ def conversations(folder: Path) -> list[Group]:
         name = row["group"]
         group = groups.setdefault(name, Group(name))
         # A turn without a date belongs to the day of the turn before.
-        last[name] = _moment(row.get("date", "")) or last.get(name, UNDATED)
+        last[name] = moment_of(row.get("date", "")) or last.get(name, UNDATED)
         speaker, text = row.get("speaker", ""), row["text"]
         # A note without a speaker is no turn; its date stays as it is.
         created = last[name] + timedelta(seconds=int(row["seq"]) if speaker else 0)
@@ -88,29 +98,35 @@ def conversations(folder: Path) -> list[Group]:
     return list(groups.values())
 
 
-def gold_vault(folder: Path) -> Group:
-    """A written vault."""
+def gold_vaults(folder: Path) -> list[Group]:
+    """The written vaults that have questions."""
+    return [_gold_vault(each.parent) for each in sorted(folder.glob("gold/*/questions.jsonl"))]
+
+
+def _gold_vault(folder: Path) -> Group:
     name = folder.name
     group = Group(name)
     for row in rows(folder / "notes.jsonl"):
         new = NewNote(
             row["content"],
             title=row["title"],
-            created=_moment(row["created"]),
+            created=moment_of(row["created"]),
             folder=f"notes/{name}",
         )
         group.turns.append(Turn(row["id"], new, row["content"]))
     for row in rows(folder / "questions.jsonl"):
-        asked = Asked(name, row["type"], row["query"], tuple(row["gold"]), row["answer"])
+        told = row["type"], row["query"], tuple(row["gold"]), row["answer"]
+        asked = Asked(name, *told, id=row["query_id"])
         (group.questions if asked.gold else group.unanswerable).append(asked)
     group.links = [(row["source"], row["target"]) for row in rows(folder / "links.jsonl")]
     return group
 
 
-def _moment(text: str) -> datetime | None:
+def moment_of(date: str) -> datetime | None:
+    """A date as the data write it; None where it cannot be read."""
     for form in DATE_FORMATS:
         try:
-            return datetime.strptime(text, form)
+            return datetime.strptime(date.strip(), form)
         except ValueError:
             continue
     return None

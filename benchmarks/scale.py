@@ -26,6 +26,7 @@ from typing import Any
 
 import apsw
 import numpy as np
+import sqlite_vec
 from numpy.typing import NDArray
 
 from amem_cli.index.memory_index import MemoryIndex
@@ -57,8 +58,6 @@ def embeddings(sources: Sequence[Path]) -> Floats:
     """The vectors of a .npy, or of the paragraphs of all texts in folders."""
     if sources[0].suffix == ".npy":
         return unit(np.load(sources[0]))
-    from amem_cli.workspace.workspace import Workspace
-
     texts = sorted(
         {
             paragraph.strip()
@@ -69,10 +68,10 @@ def embeddings(sources: Sequence[Path]) -> Floats:
             if len(paragraph.strip()) > 80
         }
     )
-    with tempfile.TemporaryDirectory() as folder:
-        encoder = Workspace(Path(folder)).encoder
-        parts = [encoder.encode(texts[start : start + 64]) for start in range(0, len(texts), 64)]
-    return unit(np.concatenate(parts))
+    # Not for the process that is measured.
+    from common import usual_encoder
+
+    return unit(usual_encoder(None).encode(texts))
 
 
 def corpus(real: Floats, size: int) -> Floats:
@@ -125,12 +124,15 @@ def open_amem(folder: Path) -> tuple[Search, Add]:
     return search, add
 
 
-def open_sqlite_vec(folder: Path) -> tuple[Search, Add]:
-    import sqlite_vec
-
+def with_sqlite_vec(folder: Path) -> apsw.Connection:
     db = apsw.Connection(str(folder / "vectors.db"))
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
+    return db
+
+
+def open_sqlite_vec(folder: Path) -> tuple[Search, Add]:
+    db = with_sqlite_vec(folder)
     db.pragma("journal_mode", "wal")
     db.pragma("synchronous", "normal")
 
@@ -145,11 +147,7 @@ def open_sqlite_vec(folder: Path) -> tuple[Search, Add]:
 
 
 def build_sqlite_vec(folder: Path, vectors: Floats) -> None:
-    import sqlite_vec
-
-    db = apsw.Connection(str(folder / "vectors.db"))
-    db.enable_load_extension(True)
-    db.load_extension(sqlite_vec.loadable_path())
+    db = with_sqlite_vec(folder)
     db.execute(
         "CREATE VIRTUAL TABLE vectors USING vec0(note INTEGER PRIMARY KEY,"
         f" embedding float[{vectors.shape[1]}] distance_metric=cosine)"
@@ -176,38 +174,25 @@ def peak_megabytes() -> float:
         return used / 1e6 if sys.platform == "darwin" else used / 1e3
 
 
-def seconds_of(step: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    step()
-    return time.perf_counter() - started
-
-
 def ask(name: str, folder: Path, first: int) -> None:
     """In a process of its own: open, search, add; print what was found and how long it took."""
     queries, added = np.load(folder / "queries.npy"), np.load(folder / "added.npy")
-    before = peak_megabytes()
-    opened: list[tuple[Search, Add]] = []
-    found: list[list[int]] = []
-
-    def cold() -> None:
-        opened.append(SYSTEMS[name][1](folder))
-        opened[0][0](queries[0])
-
-    cold_seconds = seconds_of(cold)
-    search, add = opened[0]
-    times, computing = [], []
+    before, began = peak_megabytes(), time.perf_counter()
+    search, add = SYSTEMS[name][1](folder)
+    search(queries[0])
+    told: dict[str, Any] = {"cold": time.perf_counter() - began}
+    lists: dict[str, list[Any]] = {"found": [], "times": [], "computing": [], "adding": []}
     for query in queries:
         started, busy = time.perf_counter(), time.process_time()
-        found.append(search(query))
-        times.append(time.perf_counter() - started)
-        computing.append(time.process_time() - busy)
-    memory = peak_megabytes() - before
-    adding = [
-        seconds_of(lambda number=number, vector=vector: add(number, vector))  # type: ignore[misc]
-        for number, vector in enumerate(added, first)
-    ]
-    measured = {"cold": cold_seconds, "times": times, "computing": computing, "adding": adding}
-    print(json.dumps({**measured, "found": found, "memory": memory}), flush=True)
+        lists["found"].append(search(query))
+        lists["times"].append(time.perf_counter() - started)
+        lists["computing"].append(time.process_time() - busy)
+    told["memory"] = peak_megabytes() - before
+    for number, vector in enumerate(added, first):
+        started = time.perf_counter()
+        add(number, vector)
+        lists["adding"].append(time.perf_counter() - started)
+    print(json.dumps({**told, **lists}), flush=True)
     # Without tidying up: what was added is thrown away.
     os._exit(0)
 
@@ -228,11 +213,11 @@ def measure(name: str, vectors: Floats, queries: Floats, exact: list[set[int]]) 
         len(wanted.intersection(found)) / WANTED
         for wanted, found in zip(exact, answer["found"], strict=True)
     ]
-    times = np.array(answer["times"]) * 1e3
+    median, p95 = 1e3 * np.quantile(answer["times"], (0.5, 0.95))
     computing = float(np.median(answer["computing"])) * 1e3
     print(
-        f"| {size:,} | {name} | {np.mean(shares):.3f} | {np.median(times):.2f} |"
-        f" {np.quantile(times, 0.95):.2f} | {computing:.2f} | {answer['cold'] * 1e3:.0f} |"
+        f"| {size:,} | {name} | {np.mean(shares):.3f} | {median:.2f} |"
+        f" {p95:.2f} | {computing:.2f} | {answer['cold'] * 1e3:.0f} |"
         f" {np.median(answer['adding']) * 1e3:.2f} | {disk / 1e6:.1f} | {answer['memory']:.0f} |",
         flush=True,
     )
@@ -242,7 +227,7 @@ def measure(name: str, vectors: Floats, queries: Floats, exact: list[set[int]]) 
 def main() -> None:
     if sys.argv[1:2] == ["--ask"]:
         ask(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("sources", nargs="+", type=Path)
     parser.add_argument("--sizes", default="1000,10000,100000,1000000")
     parser.add_argument("--only", default=",".join(SYSTEMS), help="systems, by commas")
@@ -252,7 +237,7 @@ def main() -> None:
     columns = ("median ms", "p95 ms", "CPU ms", "first ms", "add ms", "disk MB", "memory MB")
     print("\n| notes | | recall@10 |", " | ".join(columns), "|")
     print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    for size in (int(text) for text in options.sizes.split(",")):
+    for size in map(int, options.sizes.split(",")):
         vectors = corpus(real, size + ADDED)
         random = np.random.default_rng(2)
         queries = disturbed(real[random.choice(len(real), QUERIES)], random)

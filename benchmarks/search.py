@@ -1,7 +1,6 @@
 """How long does a search take in a process that stays?
 
-    python benchmarks/search.py
-    python benchmarks/search.py --sizes 10000
+    python benchmarks/search.py [--sizes 1000,10000]
     python benchmarks/search.py --vault MY_VAULT
 
 Makes a vault of each size, of sentences whose words are as frequent as in a language. With
@@ -11,37 +10,29 @@ time that passes. What a process costs that starts, `benchmarks/startup.py` tell
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from common import by_commas, median_and_p95, open_vault, parser_of
 from made_notes import write_notes
 
 from amem_cli.analyzer.link_evidence import near_notes
-from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.sync import embed_missing
 from amem_cli.memory.steps import WEIGHED
 from amem_cli.search.search import MODES, Filters, search
-from amem_cli.vault.template import adopt_vault
-from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.workspace.workspace import Workspace
 
 QUESTIONS = 50
-OPTIONS = {"llm_backend": "none", "llm_judge": "off", "git_commit": "off"}
-
-
-def opened(root: Path) -> Workspace:
-    workspace = Workspace(root, overrides=OPTIONS)
-    synchronise(workspace.ports)
-    embed_missing(workspace.ports, workspace.encoder)
-    return workspace
 
 
 def questions(workspace: Workspace, count: int) -> list[str]:
@@ -63,8 +54,8 @@ def timed(call: Callable[[str], object], asked: Sequence[str]) -> str:
         call(question)
         cpu.append(1000 * (time.process_time() - used))
         clock.append(1000 * (time.perf_counter() - started))
-    p95 = sorted(clock)[int(0.95 * (len(clock) - 1))]
-    return f"{statistics.median(clock):.1f} | {p95:.1f} | {statistics.median(cpu):.1f}"
+    median, p95 = median_and_p95(clock)
+    return f"{median:.1f} | {p95:.1f} | {statistics.median(cpu):.1f}"
 
 
 def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) -> None:
@@ -75,13 +66,10 @@ def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) 
     def asking(mode: Any, **values: Any) -> Callable[[str], object]:
         return lambda query: search(index, query, encoder=encoder, mode=mode, **values)
 
-    print(
-        f"| a question's vector | {timed(lambda text: encoder.encode([text], query=True), asked)} |"
-    )
-    near = timed(
-        lambda path: near_to(index, path), [note.path for note in index.notes.summaries()][:20]
-    )
-    print(f"| near notes of a note, as for its links | {near} |")
+    vector = timed(lambda text: encoder.encode([text], query=True), asked)
+    print(f"| a question's vector | {vector} |")
+    some = [note.path for note in index.notes.summaries()][:20]
+    print(f"| near notes of a note, as for its links | {timed(partial(near_to, index), some)} |")
     for mode in MODES:
         print(f"| {mode} | {timed(asking(mode, neighbors=False), asked)} |")
         print(f"| {mode}, with neighbours | {timed(asking(mode), asked)} |")
@@ -91,13 +79,14 @@ def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) 
 
 
 def near_to(index: MemoryIndex, path: str) -> None:
-    vector, weighed = index.vectors.of_note(path), WEIGHED
+    vector = index.vectors.of_note(path)
     if vector is not None:
-        near_notes(index, path, "\n\n".join(index.text.passages(path)), vector, weighed)
+        near_notes(index, path, "\n\n".join(index.text.passages(path)), vector, WEIGHED)
 
 
 def measure(root: Path) -> None:
-    workspace = opened(root)
+    workspace = open_vault(root)
+    embed_missing(workspace.ports, workspace.encoder)
     index = workspace.index
     print(f"\n## {index.notes.count():,} notes", flush=True)
     asked = questions(workspace, QUESTIONS)
@@ -113,15 +102,15 @@ def measure(root: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--vault", type=Path, help="measure this one instead of making any")
     parser.add_argument("--sizes", default="1000,10000")
     chosen = parser.parse_args()
     if chosen.vault is not None:
         measure(chosen.vault)
-    for size in [] if chosen.vault else [int(each) for each in chosen.sizes.split(",") if each]:
+        return
+    for size in map(int, by_commas(chosen.sizes)):
         with tempfile.TemporaryDirectory() as folder:
-            adopt_vault(Path(folder))
             write_notes(Path(folder), size, 2)
             measure(Path(folder))
 

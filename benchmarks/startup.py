@@ -10,7 +10,6 @@ amem command needs.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -21,7 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from made_notes import copy_notes, write_notes
+from common import parser_of
+from made_notes import fill
 
 WARM_UPS = 2
 # Only files older than two seconds are known by their times.
@@ -62,23 +62,15 @@ def measured(command: Command) -> Cost:
     return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-def run(arguments: list[str], environment: Mapping[str, str]) -> None:
-    done = subprocess.run(
-        arguments, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
-    if done.returncode != 0:
-        told = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise SystemExit(f"{' '.join(arguments)}: {told[-500:]}")
-
-
 def amem_commands(vault: Path, query: str, environment: dict[str, str]) -> list[Command]:
     script = Path(sys.executable).with_name("amem")
     amem = [str(script)] if script.exists() else [sys.executable, "-m", "amem_cli"]
-    run([*amem, "init", "--adopt", str(vault)], environment)
     inside = {**environment, "AMEM_VAULT": str(vault)}
-    run([*amem, "index"], inside)
+    index = Command("amem index", [*amem, "index"], inside)
+    measured(Command("amem init", [*amem, "init", "--adopt", str(vault)], environment))
+    measured(index)
     time.sleep(SETTLED_SECONDS)
-    run([*amem, "index"], inside)
+    measured(index)
     title = next(path for path in sorted(vault.rglob("*.md"))).stem
     hundred = vault.with_name("a hundred queries")
     hundred.write_text(f"{query}\n" * 100, encoding="utf-8")
@@ -119,7 +111,7 @@ def table(commands: list[Command], costs: Mapping[str, list[Cost]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--notes", type=int, default=1000, help="how many notes to make")
     parser.add_argument("--vault", type=Path, help="copy these notes instead")
     parser.add_argument("--runs", type=int, default=15, help="runs of each command")
@@ -127,10 +119,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
-        if given.vault is None:
-            write_notes(top / "vault", given.notes, 10)
-        else:
-            copy_notes(given.vault, top / "vault")
+        fill(top / "vault", given.vault, given.notes, 10)
         environment = {**os.environ, "AMEM_STATE_DIR": str(top / "state")}
         environment |= {"AMEM_CONFIG_DIR": str(top / "config"), "AMEM_LLM_BACKEND": "none"}
         # As pip installs a package, with its bytecode.

@@ -1,6 +1,6 @@
 """How large the code is: files and lines of Python, of the package and beside it.
 
-    python benchmarks/structure.py --size
+python benchmarks/structure.py --size
 """
 
 from __future__ import annotations

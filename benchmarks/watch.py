@@ -11,45 +11,44 @@ happens for a while, in which the watcher's processor time, memory and writes ar
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
-from made_notes import copy_notes, sentences, write_notes
+from common import median_and_p95, parser_of
+from made_notes import fill, sentences
 
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.vault.template import adopt_vault
 
 LONGEST_WORK = 1800.0
 PATIENCE = 30.0
+# Between two edits.
+LONGEST_PAUSE = 0.5
+WAYS = ("in place", "renamed")
 
 
 def notes_of(root: Path) -> list[Path]:
     """Notes below no folder with a dot."""
-    inside = (path.relative_to(root) for path in root.rglob("*.md"))
-    visible = [path for path in inside if not any(part.startswith(".") for part in path.parts)]
-    return sorted(root / path for path in visible if (root / path).is_file())
+    found = [path for path in sorted(root.rglob("*.md")) if path.is_file()]
+    return [path for path in found if "/." not in path.relative_to(root.parent).as_posix()]
 
 
-def in_place(path: Path, text: str) -> None:
-    path.write_text(text)
-
-
-def by_renaming(path: Path, text: str) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text)
-    temporary.replace(path)
-
-
-SAVES: dict[str, Callable[[Path, str], None]] = {"in place": in_place, "renamed": by_renaming}
+def save(path: Path, text: str, way: str) -> None:
+    """Write a note as editors do: in place, or by a file that takes its name."""
+    if way == "in place":
+        path.write_text(text)
+    else:
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(text)
+        temporary.replace(path)
 
 
 def until(holds: Callable[[], bool]) -> float:
@@ -62,35 +61,32 @@ def until(holds: Callable[[], bool]) -> float:
     return float("inf")
 
 
-def edit_and_find(
-    root: Path, index: MemoryIndex, edits: int, pause: float
-) -> dict[str, list[float]]:
+def edit_and_find(root: Path, index: MemoryIndex, edits: int) -> dict[str, list[float]]:
     """Seconds from the end of a save to the edit being found, by the way of saving."""
     random_ = random.Random(1)
     said = sentences(random_)
     notes = notes_of(root)
-    found: dict[str, list[float]] = {name: [] for name in SAVES}
+    found: dict[str, list[float]] = {way: [] for way in WAYS}
     for number in range(edits):
-        name = list(SAVES)[number % len(SAVES)]
-        note = random_.choice(notes)
+        way, note = WAYS[number % 2], random_.choice(notes)
         path, word = note.relative_to(root).as_posix(), f"zq{number}x"
-        SAVES[name](note, f"{next(said)}\n{word}\n")
-        found[name].append(until(lambda w=word, p=path: w_found(index, w, p)))  # type: ignore[misc]
-        time.sleep(pause * random_.random())
+        save(note, f"{next(said)}\n{word}\n", way)
+        found[way].append(until(partial(is_found, index, word, path)))
+        time.sleep(LONGEST_PAUSE * random_.random())
     return found
 
 
-def w_found(index: MemoryIndex, word: str, path: str) -> bool:
+def is_found(index: MemoryIndex, word: str, path: str) -> bool:
     return list(index.text.keyword_scores([word], 2)) == [path]
 
 
-def processor_seconds(process: int) -> float:
+def processor_seconds(process: psutil.Process) -> float:
     """What a process has used so far."""
-    times = psutil.Process(process).cpu_times()
-    return times.user + times.system
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
-def at_rest(process: int) -> None:
+def at_rest(process: psutil.Process) -> None:
     """Wait until nothing is left to do, such as old passages without a vector."""
     end = time.monotonic() + LONGEST_WORK
     while time.monotonic() < end:
@@ -100,77 +96,59 @@ def at_rest(process: int) -> None:
             return
 
 
-def cost(process: int, seconds: float) -> str:
+def cost(process: psutil.Process, seconds: float) -> str:
     """Processor time, memory and writes of an idle process (Linux)."""
     if not sys.platform.startswith("linux"):
         return "the cost of idling is measured on Linux only"
     at_rest(process)
-    before = figures(process)
+    used, written = processor_seconds(process), process.io_counters().write_bytes
     time.sleep(seconds)
-    after = figures(process)
-    ticks = (after["ticks"] - before["ticks"]) / os.sysconf("SC_CLK_TCK")
+    used, written = processor_seconds(process) - used, process.io_counters().write_bytes - written
     return (
-        f"idle for {seconds:.0f} s: {100 * ticks / seconds:.2f} % of one core,"
-        f" {after['memory'] / 1e3:.0f} MB resident, {after['written'] - before['written']} bytes"
-        " written"
+        f"idle for {seconds:.0f} s: {100 * used / seconds:.2f} % of one core,"
+        f" {process.memory_info().rss / 1e6:.0f} MB resident, {written} bytes written"
     )
 
 
-def figures(process: int) -> dict[str, int]:
-    folder = Path(f"/proc/{process}")
-    fields = (folder / "stat").read_text().rpartition(")")[2].split()
-    memory = int((folder / "status").read_text().split("VmRSS:")[1].split()[0])
-    written = int((folder / "io").read_text().split("\nwrite_bytes:")[1].split()[0])
-    return {"ticks": int(fields[11]) + int(fields[12]), "memory": memory, "written": written}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--notes", type=int, default=1000)
     parser.add_argument("--vault", type=Path, help="a folder of notes; a copy of it is edited")
     parser.add_argument("--edits", type=int, default=200)
-    parser.add_argument("--pause", type=float, default=0.5, help="longest pause between edits")
     parser.add_argument("--idle", type=float, default=60.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "vault"
-        if options.vault is not None:
-            copy_notes(options.vault, root)
-        else:
-            write_notes(root, options.notes, 5)
+        fill(root, options.vault, options.notes, 5)
         adopt_vault(root)
         command = [sys.executable, "-m", "amem_cli", "--vault", str(root)]
         environment = {**os.environ, "AMEM_LLM_BACKEND": "none"}
         started = time.perf_counter()
-        watcher = subprocess.Popen(
-            [*command, "watch", "--settle", "86400"],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+        watching = [*command, "watch", "--settle", "86400"]
+        watcher = subprocess.Popen(watching, stdout=subprocess.PIPE, text=True, env=environment)
         assert watcher.stdout is not None
         while "  watching " not in watcher.stdout.readline():
             pass
         first = time.perf_counter() - started
-        memory = psutil.Process(watcher.pid).memory_info().rss / 1e6
+        process = psutil.Process(watcher.pid)
+        memory = process.memory_info().rss / 1e6
         index = MemoryIndex(root / ".amem" / "index.db")
         print(f"{index.notes.count()} notes; load of the machine {os.getloadavg()[0]:.1f}")
         print(f"first start: watched after {first:.1f} s; {memory:.0f} MB resident then")
         try:
-            before = processor_seconds(watcher.pid)
-            edits = edit_and_find(root, index, options.edits, options.pause)
+            before = processor_seconds(process)
+            edits = edit_and_find(root, index, options.edits)
             time.sleep(5)
-            used = processor_seconds(watcher.pid) - before
+            used = processor_seconds(process) - before
             print(f"processor time: {1000 * used / options.edits:.0f} ms an edit")
-            for name, seconds in edits.items():
-                lost = sum(each == float("inf") for each in seconds)
-                ordered = sorted(seconds)
+            for way, seconds in edits.items():
+                lost = seconds.count(float("inf"))
+                median, p95 = median_and_p95(seconds)
                 print(
-                    f"saved {name}: {len(seconds)} edits, {lost} not found; searchable after"
-                    f" {statistics.median(seconds):.2f} s (median),"
-                    f" {ordered[int(len(ordered) * 0.95)]:.2f} s (95th percentile)"
+                    f"saved {way}: {len(seconds)} edits, {lost} not found; searchable after"
+                    f" {median:.2f} s (median), {p95:.2f} s (95th percentile)"
                 )
-            print(cost(watcher.pid, options.idle))
+            print(cost(process, options.idle))
         finally:
             index.close()
             watcher.terminate()

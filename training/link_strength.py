@@ -29,15 +29,14 @@ from sklearn.preprocessing import StandardScaler
 TOP = Path(__file__).parent
 sys.path.insert(0, str(TOP.parent / "benchmarks"))
 
+from common import by_commas, usual_encoder  # noqa: E402
 from memory_gold import GoldVault, gold_vaults  # noqa: E402
 from memory_vault import Design, OpenVault, process  # noqa: E402
 from remembered_vectors import RememberingEncoder  # noqa: E402
 
 from amem_cli.analyzer import link_choice  # noqa: E402
 from amem_cli.analyzer.link_evidence import gather_evidence  # noqa: E402
-from amem_cli.editing.add import NewNote  # noqa: E402
 from amem_cli.memory import steps  # noqa: E402
-from amem_cli.workspace.workspace import Workspace  # noqa: E402
 
 # Inverse of the penalty on the scaled weights.
 FREEDOM = 0.5
@@ -96,8 +95,7 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs, *, judge
         vault = OpenVault(Path(folder) / "vault", Design("none", settings), encoder)
         steps.score_links = observed
         for number, note in enumerate(gold.notes.values()):
-            new = NewNote(note.content, title=note.title, created=note.created)
-            vault.add(note.id, replace(new, tags=note.tags if number % 2 == 0 else ()))
+            vault.add(note.id, replace(note.new, tags=note.tags if number % 2 == 0 else ()))
             process(vault, note.id)
         steps.score_links = score_links
         vault.close()
@@ -120,9 +118,7 @@ def main() -> None:
     parser.add_argument("--judge", action="store_true", help="ask the judge of links as well")
     parser.add_argument("--people", default="", help="of these alone, with commas between")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
-    wanted = [each for each in options.people.split(",") if each]
+    encoder, wanted = usual_encoder(options.vectors), by_commas(options.people)
     own = sorted(file.parent.name for file in (TOP / "people").glob("*/links.jsonl"))
     people = [*gold_vaults(options.data / "gold", []), *gold_vaults(TOP / "people", own)]
     people = [gold for gold in people if gold.name in wanted or not wanted]

@@ -22,15 +22,13 @@ from typing import Any
 import numpy as np
 
 # Its import makes the modules of the benchmarks known.
-from link_strength import TOP, fitted
+from link_strength import TOP, by_commas, fitted, usual_encoder
 from memory_gold import GoldVault, gold_vaults
 from memory_vault import Design, OpenVault, process
 from remembered_vectors import RememberingEncoder
 
 from amem_cli.analyzer import cues
-from amem_cli.editing.add import NewNote
 from amem_cli.notes.note import SUPERSEDING
-from amem_cli.workspace.workspace import Workspace
 
 LEAST = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 
@@ -70,7 +68,7 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, rows: Rows) -> None:
         vault = OpenVault(Path(folder) / "vault", design, encoder)
         cues.possible_revisions = observed
         for note in gold.notes.values():
-            vault.add(note.id, NewNote(note.content, title=note.title, created=note.created))
+            vault.add(note.id, note.new)
             process(vault, note.id)
         cues.possible_revisions = possible_revisions
         vault.close()
@@ -83,9 +81,7 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--people", default="", help="of these alone, with commas between")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
-    wanted = [each for each in options.people.split(",") if each]
+    encoder, wanted = usual_encoder(options.vectors), by_commas(options.people)
     own = sorted(file.parent.name for file in (TOP / "people").glob("*/evolution.jsonl"))
     people = [*gold_vaults(options.data / "gold", []), *gold_vaults(TOP / "people", own)]
     people = [gold for gold in people if gold.name in wanted or not wanted]

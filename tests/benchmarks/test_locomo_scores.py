@@ -7,8 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from benchmarks.locomo_scores import (
+from locomo_scores import (
     bleu_1,
     distinct_f1,
     meteor,
@@ -16,6 +15,7 @@ from benchmarks.locomo_scores import (
     similarities,
     text_scores,
 )
+
 from tests.fakes.encoder import FakeEncoder
 
 WORDS = st.lists(st.sampled_from(["red", "blue", "seven", "may", "walks", "walked"]), min_size=1)

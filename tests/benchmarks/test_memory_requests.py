@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 
+from memory_requests import ObservedModel, shown_notes
+
 from amem_cli.analyzer.link_evidence import LinkCandidate
-from amem_cli.memory.describe import MetadataQuestion, metadata_request
 from amem_cli.memory.link import LinkQuestion, link_request
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.notes.note import Note
-from benchmarks.memory_requests import (
-    CONSTRUCTION,
-    LINKING,
-    ObservedModel,
-    shown_notes,
-    step_of,
-)
 
 NEW = Note("new.md", "3", "Found it", "The transaction was left open.", created="2024-03-01")
 KNOWN = {"1": ("Monday", "2024-01-01"), "2": ("Monday", "2024-02-02"), "3": ("Found it", "")}
@@ -30,18 +24,6 @@ def linking() -> ModelRequest:
     return link_request(NEW, LinkQuestion(shown), deadline=1.0)
 
 
-def construction() -> ModelRequest:
-    return metadata_request(
-        MetadataQuestion(
-            "Monday",
-            "Late again, says the shop.",
-            missing=("context", "keywords", "tags"),
-            vocabulary=("queue",),
-        ),
-        deadline=1.0,
-    )
-
-
 class Says:
     name = "says"
     is_remote = False
@@ -54,11 +36,6 @@ class Says:
 
     def close(self) -> None:
         pass
-
-
-def test_a_request_is_known_by_what_it_asks_for() -> None:
-    assert step_of(linking()) == LINKING
-    assert step_of(construction()) == CONSTRUCTION
 
 
 def test_namesakes_among_the_shown_notes_are_told_apart_by_their_day() -> None:

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-
-from benchmarks.memory_scores import (
+from memory_scores import (
     column_share,
     estimate,
     f1,

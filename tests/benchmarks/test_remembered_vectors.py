@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from remembered_vectors import RememberingEncoder
 
-from benchmarks.remembered_vectors import RememberingEncoder
 from tests.fakes.encoder import FakeEncoder
 
 
