@@ -13,12 +13,8 @@ from typing import Any
 import pytest
 
 NOT_ON_WINDOWS = {
-    "tests/index/test_sync.py::test_a_note_of_another_user": "another user's files",
-    "tests/vault/test_vault_folder.py::test_odd_files_are_reported": "pipes and links",
     "tests/vault/test_vault_folder.py::test_a_name_that_is_a_drive": "the name is a drive's there",
-    "tests/vault/test_vault_folder.py::test_a_linked_folder": "links need a privilege",
     "tests/vault/test_vault_folder.py::test_a_link_beside": "links need a privilege",
-    "tests/vault/test_vault_folder.py::test_a_pipe": "pipes with names",
     "tests/vault/test_vault_folder.py::test_a_write_keeps_the_mode": "modes",
     # An editor that does not try again fails while amem reads the note, for a millisecond.
     "tests/vault/test_vault_folder.py::test_no_save_of_an_editor": "replaces files that are open",

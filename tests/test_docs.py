@@ -1,11 +1,13 @@
-"""The documents say what is so."""
+"""The documents say what is so, their examples run, and the tests that they name exist."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -239,3 +241,61 @@ def test_the_tests_that_a_promise_names_exist() -> None:
         place = TOP / "tests" / file.removeprefix("tests/") if file else place
         ending = "" if more else r"\("
         assert re.search(rf"def {name}{ending}", place.read_text(encoding="utf-8")), (place, name)
+
+
+SECURITY = (TOP / "docs" / "security.md").read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+    for line in SECURITY.splitlines()
+    if line.startswith("| ") and not line.startswith("| threat")
+]
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(tests/[\w/]+\.py)`", SECURITY))))
+def test_a_cited_test_exists(name: str) -> None:
+    assert "def test_" in (TOP / name).read_text(encoding="utf-8") or (
+        name == "tests/dependency_audit.py"
+    )
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row[0])[:50])
+def test_every_threat_has_a_defence_and_a_test_or_says_that_there_is_nothing(
+    row: list[str],
+) -> None:
+    threat, defence, shown = row
+    assert threat and defence
+    assert re.search(r"`tests/", shown) or (shown == "–" and "There is n" in defence)
+
+
+PYTHON = (TOP / "docs" / "python.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PYTHON, re.MULTILINE | re.DOTALL)
+SAID = (
+    r"\[.+\]\nTrue\n[01]\.\d+ .*\n[01]\.\d+ .*\n",
+    r"<AgenticMemorySystem vault='.*agent-memory'>\n",
+    r"1 memories\n\d{14} 202503021500 Notes of the meeting about the first quarter\.\n",
+    r"the note is empty\n",
+    r"3\n",
+)
+
+
+@pytest.mark.parametrize(("example", "said"), list(zip(EXAMPLES, SAID, strict=True)))
+def test_an_example_of_the_page_runs_and_says_what_it_should(
+    tmp_path: Path, example: str, said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(TOP)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(said, done.stdout), done.stdout
+
+
+def test_the_page_tells_of_every_public_call() -> None:
+    from amem_cli import AgenticMemorySystem
+
+    calls = [name for name in dir(AgenticMemorySystem) if not name.startswith("_")]
+    assert [name for name in calls if name not in PYTHON] == []

@@ -1,4 +1,4 @@
-"""`amem links` as a person at a terminal and as a script use it, and where suggestions show."""
+"""`amem links` as a person and a script use it, and where suggestions and changes of links show."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from tests.conftest import Program
+from tests.memory.test_link_changes import carry_out, chained, change
 from tests.memory.test_suggestions import suggest
 from tests.screen import Screen
 from tests.terminal import at_terminal, plain
@@ -272,3 +273,53 @@ def test_what_is_suggested_for_a_new_note_is_told_in_a_line(amem: Program) -> No
         assert amem("links", *shlex.split(line.partition("amem links ")[2])).code == 0
     assert amem("add", new + " Third.", "--title", "Later", "--no-wait").code == 0
     assert "5 links: amem links notes/Later.md" in amem("evolve").out
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> VaultPorts:
+    """First links to Second, and Third knows more."""
+    ports = open_vault(tmp_path)
+    chained(ports)
+    return ports
+
+
+def test_history_tells_a_link_before_and_after_and_why(amem: Program, ports: VaultPorts) -> None:
+    carry_out(ports, "Third", [change(relation="supersedes", strength=0.8)])
+    carry_out(ports, "Third", [change(removed=True)])
+    told = amem("history", "First").out
+    lines = [line.strip() for line in told.splitlines()]
+    assert "because of “Third”, amem changed its links" in told
+    assert "links    - [[Second]]  related 0.5: as one" in lines
+    assert "links    + [[Second]]  supersedes 0.8: the news say so" in lines
+    assert "links    - [[Second]]  supersedes 0.8: the news say so" in lines
+    event = amem("history", "First", "--json").json[-1]
+    assert event["links_before"][0]["relation"] == "supersedes"
+    undone = amem("undo", event["id"])
+    assert undone.code == 0 and "notes/First.md" in undone.out
+    (shown,) = [each for each in amem("show", "First", "--json").json["links"]
+                if each["direction"] == "out"]  # fmt: skip
+    assert (shown["relation"], shown["strength"]) == ("supersedes", 0.8)
+
+
+def test_undo_tells_of_a_note_of_which_no_byte_changed(amem: Program, ports: VaultPorts) -> None:
+    carry_out(ports, "Third", [change(strength=0.9)])
+    event = amem("history", "First", "--json").json[-1]
+    undone = amem("undo", event["id"])
+    assert undone.code == 0 and "notes/First.md" in undone.out
+
+
+def test_review_shows_what_would_become_of_a_link(amem: Program, ports: VaultPorts) -> None:
+    carry_out(ports, "Third", [change(relation="contradicts", strength=0.7)], review=True)
+    shown = [line.strip() for line in amem("review").out.splitlines()]
+    assert "links    - [[Second]]  related 0.5: as one" in shown
+    assert "links    + [[Second]]  contradicts 0.7: the news say so" in shown
+    (document,) = amem("review", "--json").json["waiting"]
+    assert document["link"] == {
+        "path": "notes/Second.md",
+        "before": {"relation": "related", "strength": 0.5},
+        "after": {"relation": "contradicts", "strength": 0.7},
+    }
+    assert amem("review", "--accept-all").code == 0
+    # Of the two the later one holds, though the other has the link.
+    assert "contradicted" not in amem("show", "Second").out.partition("\n\n")[0]
+    assert amem("show", "First").out.splitlines()[2].startswith("contradicted by “Second” since ")

@@ -1,4 +1,6 @@
-"""Models as a user fetches, chooses, tries and deletes them, against servers on this machine."""
+"""Models as a user fetches, chooses, tries and deletes them, against servers on this machine, also
+while a watcher runs.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,8 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.good_model import good_answer_to
 from tests.fakes.hub_server import Hub, a_hub
 from tests.fakes.tiny_gguf import write_tiny_gguf
+from tests.vaults import write_note
+from tests.watching import watching
 
 pytestmark = pytest.mark.slow
 
@@ -297,3 +301,39 @@ def test_notes_wait_when_the_days_tokens_are_spent(vault: Program) -> None:
         assert vault("config", "set", "llm.daily_tokens", "0").code == 0
         assert vault("evolve").code == 0
         assert vault("stats", "--json").json["pending"] == 0
+
+
+def asked_for(server: ChatServer) -> set[tuple[str, ...]]:
+    """What the requests that a server got were for."""
+    schemas = [one.body["response_format"]["json_schema"]["schema"] for one in server.requests]
+    return {tuple(sorted(schema["properties"])) for schema in schemas}
+
+
+def nonsense(body: dict[str, Any]) -> str:
+    return "no JSON at all"
+
+
+def test_the_watcher_asks_the_model_that_is_chosen_and_what_it_is_fit_for(amem: Program) -> None:
+    vault = amem.empty_vault()
+    del amem.environment["AMEM_LLM_BACKEND"]
+    with ChatServer() as first, ChatServer() as second:
+        assert amem("model", "use", "one", "--base-url", first.url).code == 0
+        with watching(amem, vault) as watcher:
+            write_note(vault, "a.md", "The walrus sleeps on the ice until noon.\n")
+            watcher.until_told("learned", path="a.md")
+            assert first.requests and not second.requests
+
+            assert amem("model", "use", "two", "--base-url", second.url).code == 0
+            known = len(first.requests)
+            write_note(vault, "b.md", "The walrus eats clams from the sea floor.\n")
+            watcher.until_told("learned", path="b.md")
+            assert second.requests and len(first.requests) == known
+
+            second.content = nonsense
+            assert amem("model", "test").code == 1
+            second.requests.clear()
+            write_note(vault, "c.md", "Clams close when the walrus comes near.\n")
+            watcher.until_told("learned", path="c.md")
+            assert second.requests == []
+            assert watcher.end() == 0
+            assert watcher.complaints == []

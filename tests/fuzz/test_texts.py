@@ -3,6 +3,7 @@ in proportion to its length."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -319,3 +320,10 @@ def test_a_long_note_of_nothing_but_marks_is_read_in_time(reader: str) -> None:
         return "\n\n".join(mark * (each // len(mark)) for mark in strategies.MARKS)
 
     grows_in_proportion(READERS[reader], marks, 200_000)
+
+
+def test_a_commonplace_expression_for_wikilinks_is_found_out() -> None:
+    expression = re.compile(r"\[\[(.+?)\]\]")
+
+    with pytest.raises(AssertionError, match="grows faster than the text"):
+        grows_in_proportion(expression.findall, lambda size: "[[a" * (size // 3), 50_000)

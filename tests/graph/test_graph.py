@@ -1,14 +1,22 @@
-"""Links resolved to a network, and what is told of it."""
+"""Links resolved to a network, what is told of it, and the notes of a map on their plane."""
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
+import pytest
+
 from amem_cli.graph.clusters import clusters, unwritten
 from amem_cli.graph.formats import grouped_layout
-from amem_cli.graph.graph import build, distances, neighbourhood, part
+from amem_cli.graph.graph import build, distances, neighbourhood, part, vault_graph
+from amem_cli.graph.map import note_positions
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteLink, NoteSummary
 from amem_cli.journal.events import LinkRecord
 from amem_cli.notes.names import NameTable
 from tests.networks import made_up_note
+from tests.vaults import indexed, open_vault, write_note
 
 
 def a_note(path: str, tags: tuple[str, ...] = ()) -> NoteSummary:
@@ -108,3 +116,49 @@ def test_a_part_holds_the_links_among_its_notes() -> None:
     )
     kept = part(graph, ["a.md", "b.md"])
     assert (list(kept.nodes), len(kept.edges), kept.broken) == (["a.md", "b.md"], 1, ())
+
+
+TEA = "tea kettle leaf cup pot steam"
+SHIP = "ship harbour sail mast anchor tide"
+
+
+def a_vault(root: Path, texts: dict[str, str]) -> VaultPorts:
+    for path, text in texts.items():
+        write_note(root, path, text)
+    return indexed(open_vault(root))
+
+
+def two_subjects(each: int) -> dict[str, str]:
+    made = {}
+    for name, text in (("tea", TEA), ("ship", SHIP)):
+        for number in range(each):
+            made[f"{name} {number}.md"] = f"---\ntags: [{name}/x]\n---\n{text} number{number}\n"
+    return made
+
+
+def test_notes_of_like_meaning_lie_together(tmp_path: Path) -> None:
+    ports = a_vault(tmp_path, two_subjects(12))
+    graph = vault_graph(ports.index)
+    places = note_positions(ports.index, graph.nodes)
+    assert set(places) == set(graph.nodes)
+    assert note_positions(ports.index, graph.nodes) == places
+    assert max(abs(value) for place in places.values() for value in place) == pytest.approx(1)
+    for path, place in places.items():
+        near = sorted(places, key=lambda other: math.dist(place, places[other]))[1:5]
+        assert sum(other.split()[0] == path.split()[0] for other in near) >= 3
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 6])
+def test_a_map_of_few_notes_can_be_drawn(tmp_path: Path, count: int) -> None:
+    texts = {f"{number}.md": f"word{number} tea\n" for number in range(count)}
+    ports = a_vault(tmp_path, texts)
+    graph = vault_graph(ports.index)
+    places = note_positions(ports.index, graph.nodes)
+    assert len(set(places.values())) == count
+    assert all(math.isfinite(value) for place in places.values() for value in place)
+
+
+def test_notes_that_say_the_same_have_places(tmp_path: Path) -> None:
+    ports = a_vault(tmp_path, {f"{number}.md": "---\ntitle: x\n---\nsame\n" for number in range(8)})
+    places = note_positions(ports.index, vault_graph(ports.index).nodes)
+    assert len(places) == 8

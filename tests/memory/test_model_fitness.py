@@ -1,12 +1,29 @@
-"""What is thought of a model by how it did in a few cases."""
+"""What is thought of a model by how it did in a few cases, and how much evidence its word needs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from amem_cli.memory.trust import CaseResult, figures_of, is_hopeless, reason_for_none, verdict_on
+from amem_cli.editing.add import NewNote, add
+from amem_cli.journal.link_decisions import USUAL_MINIMUM
+from amem_cli.memory.outcome import PLAUSIBLE
+from amem_cli.memory.trust import (
+    CaseResult,
+    figures_of,
+    is_hopeless,
+    least_plausible,
+    reason_for_none,
+    reliability,
+    verdict_on,
+)
+from amem_cli.models.ports import ModelRequest
+from tests.fakes.language_model import EchoSchemaModel
+from tests.vaults import memory_process, open_vault
 
 SAME = CaseResult(
     "s",
@@ -112,3 +129,66 @@ def test_a_model_that_is_never_believed_is_good_for_nothing() -> None:
     assert kind(results) == "unfit"
     assert "good for nothing here" in verdict_on(results).line
     assert kind([*results[:3], *[LITTLE] * 3]) == "usable"
+
+
+OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
+NEW = "The croissant dough tore in lamination: the butter came from the fridge at 4 degrees."
+
+
+def shown(folder: Path, plausible: float) -> int:
+    """How many older notes a trusted model is shown beside a new one."""
+    ports, model = open_vault(folder), EchoSchemaModel()
+    add(ports, NewNote(OLD, title="Lamination"))
+    for number in range(6):
+        add(ports, NewNote(f"Number {number}: the fridge and the weather.", title=f"N{number}"))
+    path = add(ports, NewNote(NEW, title="Torn"))
+    memory_process(ports, model, trusted=True, plausible=plausible).run(path, asked=True)
+    return max(map(offered, model.requests), default=0)
+
+
+def offered(request: ModelRequest) -> int:
+    links = request.schema["properties"].get("links")
+    return len(links["items"]["properties"]["note"]["enum"]) if links else 0
+
+
+def test_the_more_evidence_a_model_needs_the_fewer_notes_it_is_asked_about(tmp_path: Path) -> None:
+    counts = []
+    for at, least in enumerate((0.0, 0.03, 0.3, 0.99)):
+        (tmp_path / str(at)).mkdir()
+        counts.append(shown(tmp_path / str(at), least))
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[2] >= 1 > counts[-1]
+
+
+counts = st.integers(0, 60)
+
+
+@st.composite
+def trials(draw: st.DrawFn) -> tuple[int, int, int, int]:
+    """Related pairs found of so many, others linked of so many."""
+    related, others = draw(counts), draw(counts)
+    return draw(st.integers(0, related)), related, draw(st.integers(0, others)), others
+
+
+def least(trial: tuple[int, int, int, int]) -> float:
+    return least_plausible(reliability(*trial))
+
+
+@given(trials())
+def test_it_is_bounded_by_what_is_shown_and_what_the_evidence_carries(
+    trial: tuple[int, int, int, int],
+) -> None:
+    assert 0 < reliability(*trial) < 1
+    assert PLAUSIBLE <= least(trial) <= USUAL_MINIMUM
+
+
+@given(trials())
+def test_a_mistake_more_never_lowers_it_and_a_right_link_more_never_raises_it(
+    trial: tuple[int, int, int, int],
+) -> None:
+    found, related, mistaken, others = trial
+    if mistaken < others:
+        assert least((found, related, mistaken + 1, others)) >= least(trial)
+        assert reliability(found, related, mistaken + 1, others) < reliability(*trial)
+    if found < related:
+        assert least((found + 1, related, mistaken, others)) <= least(trial)

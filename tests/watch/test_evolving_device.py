@@ -1,4 +1,4 @@
-"""All clones of a vault agree on the machine that evolves it, whatever the files hold."""
+"""All clones of a vault agree on the machine that evolves it, which has a name of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.errors import SettingsError
+from amem_cli.settings import machine_name
 from amem_cli.watch.watcher import evolving_machine, register
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone(timedelta(hours=2)))
@@ -115,3 +116,18 @@ def test_a_file_that_cannot_be_written_is_an_error(state: Path) -> None:
     with pytest.raises(SettingsError, match=r"cannot write devices/desk\.json"):
         register(state, "desk", NOW)
     assert evolving_machine(state, "first", "desk") == "desk"
+
+
+def test_a_name_is_made_once(tmp_path: Path) -> None:
+    here, there = ({"AMEM_STATE_DIR": str(tmp_path / name)} for name in ("a", "b"))
+    assert machine_name(here) == machine_name(here) != machine_name(there)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", None])
+def test_a_file_that_holds_no_name_is_no_obstacle(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "machine"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    assert machine_name({"AMEM_STATE_DIR": str(tmp_path)}) == "local"

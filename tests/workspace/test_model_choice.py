@@ -1,4 +1,4 @@
-"""What a test said of a model is kept with it, and decides what the model is asked for."""
+"""How a person names a model, and its verdict, which decides what the model is asked for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
 from amem_cli.memory.outcome import PLAUSIBLE, ModelTrust
+from amem_cli.models.named import settings_of_model, split_name
 from amem_cli.settings import Settings, user_state_folder
 from amem_cli.workspace.verdicts import (
     VERDICTS_FILE,
@@ -108,3 +109,33 @@ def test_a_file_that_is_no_list_of_verdicts_is_as_none(
     assert trust_in(NAMED, environment).asked_for == "all"
     told(NAMED, "usable", environment)
     assert trust_in(NAMED, environment).asked_for == "context"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("none", ("none", None, "")),
+        ("qwen3:4b", ("qwen3:4b", None, "")),
+        ("ollama:qwen3:4b", ("qwen3:4b", "ollama", "")),
+        ("openai:gpt-4o-mini", ("gpt-4o-mini", "openai", "")),
+        ("m@http://127.0.0.1:8080/v1", ("m", None, "http://127.0.0.1:8080/v1")),
+        ("openai:a@b@https://x/v1", ("a@b", "openai", "https://x/v1")),
+        ("command:llm -m a@https://b", ("llm -m a@https://b", "command", "")),
+        ("llama.cpp:~/m.gguf", ("~/m.gguf", "llama.cpp", "")),
+        ("C:\\models\\m.gguf", ("C:\\models\\m.gguf", None, "")),
+        ("command:", ("", "command", "")),
+    ],
+)
+def test_a_name_may_hold_its_backend_and_its_address(
+    text: str, parts: tuple[str, str | None, str]
+) -> None:
+    assert split_name(text) == parts
+
+
+def test_options_beside_the_name_count_as_they_are_given() -> None:
+    def settings(name: str, backend: str | None, url: str) -> dict[str, str]:
+        return settings_of_model(name, backend, url, {}, lambda label, done, total: None)
+
+    short = settings("openai:m@http://127.0.0.1:8080/v1", None, "")
+    assert short == settings("m", "openai", "http://127.0.0.1:8080/v1")
+    assert settings("openai:m", "ollama", "")["llm.model"] == "openai:m"
