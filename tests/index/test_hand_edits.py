@@ -1,5 +1,5 @@
-"""What a person changed of the machine's own is theirs from then on; what the machine wrote stays its
-own, also where a note comes before its journal lines.
+"""What a person changed of the machine's own is theirs from then on; what the machine wrote stays
+its own, also where a note comes before its journal lines.
 """
 
 from __future__ import annotations

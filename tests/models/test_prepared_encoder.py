@@ -1,4 +1,4 @@
-"""An encoder is prepared when it is needed, and again where files are damaged; all keep the contract."""
+"""An encoder is prepared when it is needed, or damaged, and every encoder keeps the contract."""
 
 from __future__ import annotations
 
