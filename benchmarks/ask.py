@@ -23,9 +23,8 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ask_figures import report, sample
 from common import by_commas, open_vault, parser_of, settings_of_model
@@ -35,22 +34,13 @@ from amem_cli.ask.ask import Answer, ask, budget_of
 from amem_cli.ask.prompt import MOST_CITED
 from amem_cli.editing.add import add
 from amem_cli.index.sync import embed_missing
-from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.workspace.workspace import Workspace
 
 OF_ANOTHER = "of another vault"
 # So many other persons ask a vault.
 ASKED_BY_OTHERS = 3
 UNANSWERABLE = ("none", "adversarial", OF_ANOTHER)
-
-
-@dataclass(frozen=True)
-class Design:
-    """A way to answer: settings of a language model, none for quoting."""
-
-    name: str
-    overrides: dict[str, Any] = field(default_factory=dict)
-    is_perfect: bool = False
 
 
 class Vaults:
@@ -124,14 +114,14 @@ class PerfectReader:
         pass
 
 
-def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[Asked, Answer]]:
+def run(
+    vaults: Vaults, asked: Sequence[Asked], model: LanguageModel | None
+) -> list[tuple[Asked, Answer]]:
+    """Ask the vaults with a model, or without one."""
     results = []
-    model: Any = PerfectReader(vaults) if design.is_perfect else None
     for each in asked:
         workspace = vaults.workspaces[each.group]
-        if design.overrides and model is None:
-            model = Workspace(workspace.root, overrides=design.overrides).models.model
-        if design.is_perfect:
+        if isinstance(model, PerfectReader):
             model.vault = each.group
         answer = ask(
             workspace.ports,
@@ -158,19 +148,18 @@ def main() -> None:
     parser.add_argument("--model", default="", help="a GGUF file, or a model of --base-url")
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
     options = parser.parse_args()
-    designs = [Design("quoting")]
-    if options.perfect:
-        designs.append(Design("perfect reader", is_perfect=True))
-    if options.bundled:
-        designs.append(Design("bundled model", {"llm_backend": "llama.cpp"}))
-    if options.model:
-        settings = settings_of_model(options.model, options.base_url)
-        designs.append(Design(options.model, settings))
     with tempfile.TemporaryDirectory() as folder:
         vaults = Vaults(options.data, Path(folder), by_commas(options.sets), options.groups)
         asked = sample(vaults.asked, options.questions)
-        for design in designs:
-            report(design.name, run(vaults, asked, design), vaults.set_of)
+        report("quoting", run(vaults, asked, None), vaults.set_of)
+        if options.perfect:
+            report("perfect reader", run(vaults, asked, PerfectReader(vaults)), vaults.set_of)
+        named = {"bundled model": settings_of_model("", "")} if options.bundled else {}
+        if options.model:
+            named[options.model] = settings_of_model(options.model, options.base_url)
+        for name, settings in named.items():
+            model = Workspace(Path(folder), overrides=settings).models.model
+            report(name, run(vaults, asked, model), vaults.set_of)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ class Benchmark:
 
     def gold(self, design: Design, gold: GoldVault) -> None:
         """Count everything of one design in one vault, unless an earlier run did."""
-        counted = self._counted(design.name, gold.name)
+        counted = self.units.setdefault(design.name, {}).setdefault(gold.name, {})
         missing = [part for part in PARTS if part in self.parts and part not in counted]
         if not missing:
             return
@@ -127,10 +127,6 @@ class Benchmark:
         fitted = json.loads(self.options.strengths.read_text(encoding="utf-8"))[person]
         own = {"_INTERCEPT": fitted["intercept"], "_WEIGHTS": fitted["weights"]}
         return patch.multiple(link_choice, **own)
-
-    def _counted(self, design: str, vault: str) -> dict[str, Any]:
-        own: dict[str, Any] = self.units.setdefault(design, {}).setdefault(vault, {})
-        return own
 
     def _questions(self, gold: GoldVault, made: MadeVault, vault: OpenVault) -> Any:
         """Questions of bare notes, of those that the process described, of these with its links,
@@ -174,16 +170,11 @@ class Benchmark:
         return found
 
     def save(self) -> None:
-        """Write what was counted and the figures made of it."""
+        """Write what was counted."""
         if self.options.output is None:
             return
-        told = {
-            part: {f"{design}, {vault}": each for (design, vault), each in table.items()}
-            for part, table in self.figures().items()
-        }
-        document = {"command": sys.argv[1:], "figures": told, "units": self.units}
-        text = json.dumps(document, ensure_ascii=False)
-        self.options.output.write_text(text + "\n", encoding="utf-8")
+        text = json.dumps({"command": sys.argv[1:], "units": self.units}, ensure_ascii=False)
+        self.options.output.write_text(f"{text}\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -128,11 +128,6 @@ class OpenVault:
             if each.path in self.id_of
         }
 
-    def begin(self, note_id: str) -> None:
-        """Tell the model, where there is one, which note comes next."""
-        if self.observed is not None:
-            self.observed.begin(note_id, self.known())
-
     def links(self) -> dict[tuple[str, str], str]:
         """Relation of each link of the machine by source and target."""
         return {
@@ -156,7 +151,8 @@ class OpenVault:
 
 def process(vault: OpenVault, note_id: str) -> Step:
     """Let the process think about a note that was added."""
-    vault.begin(note_id)
+    if vault.observed is not None:
+        vault.observed.begin(note_id, vault.known())
     started = time.perf_counter()
     outcome = vault.workspace.process.run(vault.path_of[note_id], asked=True)
     seconds = time.perf_counter() - started

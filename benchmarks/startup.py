@@ -10,6 +10,7 @@ amem command needs.
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -20,7 +21,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from common import parser_of
 from made_notes import fill
 
 WARM_UPS = 2
@@ -111,7 +111,7 @@ def table(commands: list[Command], costs: Mapping[str, list[Cost]]) -> str:
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--notes", type=int, default=1000, help="how many notes to make")
     parser.add_argument("--vault", type=Path, help="copy these notes instead")
     parser.add_argument("--runs", type=int, default=15, help="runs of each command")
