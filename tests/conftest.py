@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from amem_cli.index.memory_index import VaultPorts
 from tests.fork_server import AVAILABLE, TOP, fork_server
 from tests.hypothesis_profiles import load_profile
 from tests.other_systems import NOT_READ_ON_WINDOWS, mark_tests, write_text_as_on_linux
+from tests.vaults import open_vault
 
 load_profile()
 write_text_as_on_linux()
@@ -160,3 +162,9 @@ def amem_process(amem: Program) -> Program:
     """The same, started anew for each command line; for what a start has to do with."""
     amem.forked = False
     return amem
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> VaultPorts:
+    """A vault of its own for the test, with what notes the test writes."""
+    return open_vault(tmp_path)

@@ -142,8 +142,7 @@ def test_links_and_pictures_of_the_other_mean_the_same_in_another_folder(tmp_pat
     )
 
 
-def test_of_the_same_text_nothing_is_appended(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_of_the_same_text_nothing_is_appended(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "One.md", "# One\n\nThe text\r\nof both.\r\n")
     write_note(tmp_path, "Two.md", "The text  \nof both.\n\n\n")
     synchronise(ports)
@@ -153,8 +152,7 @@ def test_of_the_same_text_nothing_is_appended(tmp_path: Path) -> None:
     assert own(ports, "One.md").aliases == ("Two",)
 
 
-def test_line_endings_and_a_missing_last_one_stay(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_line_endings_and_a_missing_last_one_stay(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "One.md", "\ufeffFirst.\r\nLine.")
     write_note(tmp_path, "Two.md", "Second.\nLine.\n")
     synchronise(ports)
@@ -263,8 +261,7 @@ def test_a_note_that_an_editor_saves_meanwhile_stops_the_whole_merge(tmp_path: P
     assert [event for event in ports.index.events.read() if event.kind == "merge"] == []
 
 
-def test_the_machines_words_stay_the_machines_and_a_persons_a_persons(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_the_machines_words_stay_the_machines_and_a_persons_a_persons(ports: VaultPorts) -> None:
     one = add(ports, NewNote("Dough rests.", title="One", keywords=["mine"]))
     two = add(ports, NewNote("Butter melts.", title="Two", keywords=["yours", "both"]))
     machine_sets(ports, one, keywords=["mine", "both"], context="A machine's sentence.")
@@ -278,8 +275,7 @@ def test_the_machines_words_stay_the_machines_and_a_persons_a_persons(tmp_path: 
     assert owned.context == "A machine's sentence."
 
 
-def test_a_persons_context_comes_before_the_machines(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_persons_context_comes_before_the_machines(ports: VaultPorts) -> None:
     one = add(ports, NewNote("Dough rests.", title="One"))
     two = add(ports, NewNote("Butter melts.", title="Two", context="What I say."))
     three = add(ports, NewNote("Flour dusts.", title="Three", context="What I say, too."))
@@ -341,8 +337,7 @@ def test_two_links_become_one_and_none_leads_to_itself(tmp_path: Path) -> None:
     assert hashes_but_trash(tmp_path) == before
 
 
-def test_a_note_in_which_only_links_changed_needs_no_model_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_note_in_which_only_links_changed_needs_no_model_again(ports: VaultPorts) -> None:
     paths = {name: add(ports, NewNote(f"{name} is here.", title=name)) for name in ("K", "O")}
     source = add(ports, NewNote("See [[O]] about it.", title="S"))
     for path in (*paths.values(), source):
@@ -482,9 +477,8 @@ def test_a_note_with_a_link_that_cannot_be_written_is_named_before_anything_is_d
 
 
 def test_notes_that_get_an_id_by_one_merge_get_each_its_own_and_their_bytes_back(
-    tmp_path: Path,
+    tmp_path: Path, ports: VaultPorts
 ) -> None:
-    ports = open_vault(tmp_path)
     for name in ("Kept", "Other"):
         write_note(tmp_path, f"{name}.md", f"{name}.\n")
     for name in ("One", "Two", "Three", "Kept"):

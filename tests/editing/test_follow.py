@@ -149,9 +149,8 @@ def test_two_targets_of_one_name_are_both_followed(tmp_path: Path) -> None:
     assert update_renamed_links(ports) == []
 
 
-def test_a_rename_changes_no_context(tmp_path: Path) -> None:
+def test_a_rename_changes_no_context(tmp_path: Path, ports: VaultPorts) -> None:
     """By a command or by another program, with a title of its own or without."""
-    ports = open_vault(tmp_path)
     context = "Lamination: the dough tears."
     for name, title in (("Lamination", ""), ("Layers", "title: Lamination\n")):
         path = f"notes/{name}.md"

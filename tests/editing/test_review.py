@@ -65,8 +65,7 @@ def test_what_is_accepted_is_done_with_its_reason_and_can_be_undone(tmp_path: Pa
     assert (tmp_path / old).read_bytes() == before
 
 
-def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(ports: VaultPorts) -> None:
     old = add_old(ports)
     propose(ports)
     update(ports, summary_of(ports, old), FieldEdits(context="My own sentence."))
@@ -77,8 +76,7 @@ def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(tmp_path: P
     assert review_items(ports) == []
 
 
-def test_what_a_person_added_to_a_list_since_stays(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_a_person_added_to_a_list_since_stays(ports: VaultPorts) -> None:
     old = add_old(ports)
     propose(ports)
     update(ports, summary_of(ports, old), FieldEdits(add_keywords=["my own"]))
@@ -86,8 +84,7 @@ def test_what_a_person_added_to_a_list_since_stays(tmp_path: Path) -> None:
     assert {"my own", "fridge"} <= set(read(ports, old).keywords)
 
 
-def test_a_proposal_follows_its_note_and_goes_with_it(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_proposal_follows_its_note_and_goes_with_it(tmp_path: Path, ports: VaultPorts) -> None:
     old = add_old(ports)
     propose(ports)
     (tmp_path / old).rename(tmp_path / "notes/Laminating.md")
@@ -100,8 +97,7 @@ def test_a_proposal_follows_its_note_and_goes_with_it(tmp_path: Path) -> None:
     assert review_items(ports) == []
 
 
-def test_proposals_are_named_by_the_beginning_of_their_ids(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_proposals_are_named_by_the_beginning_of_their_ids(ports: VaultPorts) -> None:
     add_old(ports)
     propose(ports)
     one = review_items(ports)[0]
@@ -182,8 +178,7 @@ def test_a_note_renamed_while_its_proposals_are_shown_keeps_them(tmp_path: Path)
     assert len(accept(ports, review_items(ports)).accepted) == 3
 
 
-def test_what_was_decided_elsewhere_is_not_decided_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_was_decided_elsewhere_is_not_decided_again(ports: VaultPorts) -> None:
     add_old(ports)
     propose(ports)
     shown = review_items(ports)
@@ -193,8 +188,7 @@ def test_what_was_decided_elsewhere_is_not_decided_again(tmp_path: Path) -> None
     assert len(ports.index.events.read()) == count
 
 
-def test_what_is_turned_down_stays_so_when_the_rest_of_the_list_changes(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_is_turned_down_stays_so_when_the_rest_of_the_list_changes(ports: VaultPorts) -> None:
     old = add_old(ports)
     propose(ports)
     reject(ports, review_items(ports))

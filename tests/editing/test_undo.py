@@ -19,7 +19,7 @@ from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.notes.note import Note, parse_note
-from tests.vaults import memory_process, open_vault, tree_hashes, write_note
+from tests.vaults import memory_process, open_vault, summary_of, tree_hashes, write_note
 
 
 def remember(ports: VaultPorts, path: str) -> str:
@@ -28,8 +28,7 @@ def remember(ports: VaultPorts, path: str) -> str:
     return [event for event in ports.index.events.read() if event.kind == "process"][-1].id
 
 
-def test_the_exact_bytes_come_back(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_the_exact_bytes_come_back(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(
         tmp_path, "old.md", "---\n# mine\nlinks: []\n---\nCroissant dough in lamination.\r\n"
     )
@@ -70,8 +69,7 @@ def test_a_field_that_was_edited_since_is_refused_and_nothing_changes(tmp_path: 
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Croissant dough tears in lamination.", title="Dough"))
     root = remember(ports, path)
-    summary = ports.index.notes.summary(path)
-    assert summary is not None
+    summary = summary_of(ports, path)
     update(ports, summary, FieldEdits(add_keywords=["my own"]))
     before = tree_hashes(tmp_path)
     with pytest.raises(SettingsError, match=r"keywords of notes/Dough\.md was edited since"):
@@ -79,8 +77,7 @@ def test_a_field_that_was_edited_since_is_refused_and_nothing_changes(tmp_path: 
     assert tree_hashes(tmp_path) == before
 
 
-def test_on_request_all_but_the_edits_is_taken_back(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_on_request_all_but_the_edits_is_taken_back(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("Croissant dough tears in lamination.", title="Dough"))
     root = machine_sets(ports, path, keywords=["dough"], context="Dough tears.")
     type_into(tmp_path, path, "context: Dough tears.", "context: My own sentence.")
@@ -92,8 +89,7 @@ def test_on_request_all_but_the_edits_is_taken_back(tmp_path: Path) -> None:
     assert undone.kept == ("context of notes/Dough.md stays as you edited it",)
 
 
-def test_what_a_person_typed_again_is_not_taken_back(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_a_person_typed_again_is_not_taken_back(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("Dough.", title="Dough"))
     event = machine_sets(ports, path, tags=["one", "two"])
     type_into(tmp_path, path, "  - one\n", "")
@@ -104,8 +100,7 @@ def test_what_a_person_typed_again_is_not_taken_back(tmp_path: Path) -> None:
     assert own(ports, path).tags == ("one",)
 
 
-def test_an_edit_of_the_text_is_no_obstacle_and_stays(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_an_edit_of_the_text_is_no_obstacle_and_stays(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "a.md", "---\nid: '1'\n# mine\ntags:   [ one ]\n---\nDough.\r\n")
     synchronise(ports)
     event = machine_sets(ports, "a.md", tags=["one", "two"], context="Dough it is.")
@@ -117,8 +112,7 @@ def test_an_edit_of_the_text_is_no_obstacle_and_stays(tmp_path: Path) -> None:
     )
 
 
-def test_what_built_on_a_change_is_taken_back_on_request(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_built_on_a_change_is_taken_back_on_request(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("Dough.", title="Dough"))
     before = tree_hashes(tmp_path)
     first = machine_sets(ports, path, context="One.")
@@ -130,8 +124,7 @@ def test_what_built_on_a_change_is_taken_back_on_request(tmp_path: Path) -> None
     assert tree_hashes(tmp_path) == before
 
 
-def test_later_additions_to_the_same_list_stay(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_later_additions_to_the_same_list_stay(ports: VaultPorts) -> None:
     path = add(ports, NewNote("Dough.", title="Dough"))
     first = machine_sets(ports, path, tags=["one"])
     machine_sets(ports, path, tags=["one", "two"])
@@ -139,8 +132,7 @@ def test_later_additions_to_the_same_list_stay(tmp_path: Path) -> None:
     assert own(ports, path).tags == ("two",)
 
 
-def test_all_since_a_moment_is_taken_back_to_the_byte(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_all_since_a_moment_is_taken_back_to_the_byte(tmp_path: Path, ports: VaultPorts) -> None:
     one = add(ports, NewNote("Croissant dough tears in lamination.", title="Dough"))
     two = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
     machine_sets(ports, one, tags=["kept"])
@@ -155,8 +147,7 @@ def test_all_since_a_moment_is_taken_back_to_the_byte(tmp_path: Path) -> None:
         undo_since(ports, first)
 
 
-def test_since_takes_dates_and_never_a_persons_own_changes(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_since_takes_dates_and_never_a_persons_own_changes(ports: VaultPorts) -> None:
     path = add(ports, NewNote("Dough.", title="Dough", tags=["mine"]))
     machine_sets(ports, path, tags=["mine", "its"])
     undo_since(ports, "2030-03-02T14:00")
@@ -168,8 +159,7 @@ def test_since_takes_dates_and_never_a_persons_own_changes(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("since", ["yesterday", "7d", "last week", "2030-03", "2030"])
-def test_since_takes_days_as_a_search_does(tmp_path: Path, since: str) -> None:
-    ports = open_vault(tmp_path)
+def test_since_takes_days_as_a_search_does(ports: VaultPorts, since: str) -> None:
     path = add(ports, NewNote("Dough.", title="Dough", tags=["mine"]))
     machine_sets(ports, path, tags=["mine", "its"])
     undo_since(ports, since)
@@ -193,8 +183,7 @@ def test_one_edited_field_keeps_all_since_from_being_taken_back(tmp_path: Path) 
     assert own(ports, two).context == "Mine."
 
 
-def test_what_was_taken_back_can_be_brought_back(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_was_taken_back_can_be_brought_back(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("Dough.", title="Dough"))
     event = machine_sets(ports, path, context="One.")
     after = tree_hashes(tmp_path)
@@ -221,8 +210,7 @@ def linked(ports: VaultPorts) -> tuple[str, NoteSummary, NoteDraft, LinkRecord]:
     return source, summary, draft, record
 
 
-def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path, ports: VaultPorts) -> None:
     source, summary, draft, record = linked(ports)
     before = tree_hashes(tmp_path)
     remove(ports, summary)
@@ -234,8 +222,7 @@ def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
     assert links == {summary.id: record}
 
 
-def test_a_link_that_was_brought_back_is_the_machines_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_link_that_was_brought_back_is_the_machines_again(ports: VaultPorts) -> None:
     source, summary, draft, record = linked(ports)
     note = draft.note.id
     undo(ports, draft.events[0].id)
@@ -248,8 +235,7 @@ def test_a_link_that_was_brought_back_is_the_machines_again(tmp_path: Path) -> N
 def test_a_removed_note_that_the_trash_no_longer_holds_stays_away(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Butter.", title="Butter"))
-    summary = ports.index.notes.summary(path)
-    assert summary is not None
+    summary = summary_of(ports, path)
     remove(ports, summary)
     event = events(ports, "remove")[-1].id
     (tmp_path / ".trash/Butter.md").write_text("something else", encoding="utf-8")
@@ -274,8 +260,7 @@ def test_a_new_text_is_taken_back_unless_it_was_edited_again(tmp_path: Path) -> 
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Dough.", title="Dough"))
     before = tree_hashes(tmp_path)
-    summary = ports.index.notes.summary(path)
-    assert summary is not None
+    summary = summary_of(ports, path)
     update(ports, summary, FieldEdits(content="Butter."))
     event = events(ports, "edit")[-1].id
     undo(ports, event)
@@ -288,8 +273,7 @@ def test_a_new_text_is_taken_back_unless_it_was_edited_again(tmp_path: Path) -> 
         undo(ports, event)
 
 
-def test_what_is_not_there_is_told(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_is_not_there_is_told(ports: VaultPorts) -> None:
     add(ports, NewNote("Text.", title="T"))
     with pytest.raises(NotFoundError):
         undo(ports, "nothing")
@@ -308,9 +292,8 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_an_event_of_a_note_that_is_gone_changes_no_other_note(
-    tmp_path: Path, path: str, text: str
+    tmp_path: Path, ports: VaultPorts, path: str, text: str
 ) -> None:
-    ports = open_vault(tmp_path)
     write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
     synchronise(ports)
     event = machine_sets(ports, "a.md", keywords=["dough"])
@@ -372,8 +355,7 @@ def test_a_new_text_is_taken_back_below_what_the_machine_wrote_since(tmp_path: P
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Croissant dough tears.", title="Dough"))
     synchronise(ports)
-    summary = ports.index.notes.summary(path)
-    assert summary is not None
+    summary = summary_of(ports, path)
     update(ports, summary, FieldEdits(content="Croissant dough rests in the cold."))
     event = events(ports, "edit")[-1].id
     machine_sets(ports, path, keywords=["rest"])
@@ -391,9 +373,8 @@ def test_a_new_text_is_taken_back_below_what_the_machine_wrote_since(tmp_path: P
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_changes_of_one_list_are_taken_back_in_any_order(
-    tmp_path: Path, order: Sequence[int]
+    tmp_path: Path, ports: VaultPorts, order: Sequence[int]
 ) -> None:
-    ports = open_vault(tmp_path)
     write_note(tmp_path, "a.md", '---\nid: "20260101000000"\nkeywords: [mine]\n---\nDough.\n')
     synchronise(ports)
     made = []

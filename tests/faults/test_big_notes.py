@@ -13,7 +13,7 @@ from amem_cli.errors import AmemError
 from amem_cli.index.sync import synchronise
 from amem_cli.vault.folder import MAX_NOTE_BYTES
 from tests.faults.injection import TOP, environment
-from tests.vaults import open_vault, write_note
+from tests.vaults import open_vault, summary_of, write_note
 
 pytestmark = pytest.mark.slow
 
@@ -69,8 +69,7 @@ def test_a_huge_note_is_found_and_left_alone(tmp_path: Path, name: str) -> None:
     assert (count, found) == ("2", ["big.md", "good.md"])
     assert memory < 1024
     ports = open_vault(tmp_path)
-    summary = ports.index.notes.summary("big.md")
-    assert summary is not None
+    summary = summary_of(ports, "big.md")
     with pytest.raises(AmemError, match="2 MiB"):
         update(ports, summary, FieldEdits(add_tags=["x"]))
     assert (tmp_path / "big.md").read_bytes() == BIG[name]
@@ -86,8 +85,7 @@ def test_a_sparse_note_of_20_gib_is_reported_and_can_be_removed(tmp_path: Path) 
     assert memory < 1024
     ports = open_vault(tmp_path)
     synchronise(ports)
-    summary = ports.index.notes.summary("sparse.md")
-    assert summary is not None
+    summary = summary_of(ports, "sparse.md")
     remove(ports, summary)
     assert (tmp_path / ".trash/sparse.md").stat().st_size == 20 << 30
     assert ports.index.notes.count() == 1

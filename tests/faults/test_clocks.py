@@ -10,9 +10,10 @@ from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, update
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.search.read import note_named
-from tests.vaults import SteppingClock, open_vault, write_note
+from tests.vaults import SteppingClock, open_vault, summary_of, write_note
 
 
 class JumpingClock(SteppingClock):
@@ -28,8 +29,7 @@ def test_ids_stay_unique_when_the_clock_goes_back(tmp_path: Path) -> None:
     ids = []
     for _ in range(30):
         path = add(ports, NewNote("text", title="Same"))
-        summary = ports.index.notes.summary(path)
-        assert summary is not None
+        summary = summary_of(ports, path)
         ids.append(summary.id)
         clock.jump(timedelta(seconds=-4))
     assert len(set(ids)) == 30
@@ -48,8 +48,7 @@ def test_no_change_is_missed_when_the_clock_goes_back(tmp_path: Path) -> None:
         assert synchronise(ports).changed == ("n.md",)
 
 
-def test_an_edit_that_keeps_size_and_times_is_seen(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_an_edit_that_keeps_size_and_times_is_seen(tmp_path: Path, ports: VaultPorts) -> None:
     note = write_note(tmp_path, "n.md", "one\n")
     synchronise(ports)
     times = note.stat()

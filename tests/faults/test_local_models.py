@@ -323,9 +323,8 @@ def test_control_tokens_in_a_note_are_plain_letters_to_the_model(
 
 
 def test_a_text_beyond_the_window_is_cut_and_the_journal_says_so(
-    tmp_path: Path, tiny: Path
+    ports: VaultPorts, tiny: Path
 ) -> None:
-    ports = open_vault(tmp_path)
     path = add(ports, NewNote("The croissant dough tore. " * 400, title="Long"))
     synchronise(ports)
     model = model_at(tiny, context_tokens=1536)

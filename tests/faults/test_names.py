@@ -12,6 +12,7 @@ import pytest
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, remove, update
 from amem_cli.errors import NotFoundError, Problem
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.search.read import note_named
 from tests.conftest import Program
@@ -80,8 +81,7 @@ def test_a_note_below_the_longest_path_is_read_or_reported(tmp_path: Path) -> No
     subprocess.run(["rm", "-rf", str(tmp_path / ("d" * 200))], check=True)
 
 
-def test_twins_by_form_or_case_stay_two_notes(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_twins_by_form_or_case_stay_two_notes(tmp_path: Path, ports: VaultPorts) -> None:
     for name in ("\u00e9.md", "e\u0301.md", "Note.md", "note.md"):
         write_note(tmp_path, name, f"of {len(name)} {name[0]}\n")
     if len(list(tmp_path.glob("*.md"))) < 4:

@@ -72,8 +72,7 @@ def test_a_rewritten_context_is_the_persons_even_when_it_is_put_back(tmp_path: P
     assert not owned(ports, note).may_replace_context("How dough is laminated.")
 
 
-def test_a_link_that_follows_a_rename_stays_the_machines(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_link_that_follows_a_rename_stays_the_machines(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("Croissant dough.", title="Dough"))
     target = add(ports, NewNote("Butter.", title="Butter"))
     summary = ports.index.notes.summary(target)
@@ -104,8 +103,7 @@ def test_a_note_in_the_middle_of_a_merge_releases_nothing(tmp_path: Path) -> Non
     assert owned(ports, note).keywords == {"dough"}
 
 
-def test_an_edit_of_the_text_releases_nothing(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_an_edit_of_the_text_releases_nothing(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("Croissant dough.", title="Dough"))
     machine_writes(ports, path, keywords=["dough"], context="How dough is laminated.")
     edit(tmp_path, path, "Croissant dough.", "Croissant dough tears.")
@@ -131,8 +129,7 @@ def test_events_keep_their_order_when_the_clock_is_set_back(tmp_path: Path) -> N
     assert owned(again, note).keywords == set()
 
 
-def test_a_link_to_which_a_person_gave_words_is_theirs(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_link_to_which_a_person_gave_words_is_theirs(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("Croissant dough.", title="Dough"))
     add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
     synchronise(ports)

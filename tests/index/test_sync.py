@@ -13,6 +13,7 @@ import pytest
 
 from amem_cli.editing.edit import record_baseline
 from amem_cli.errors import Problem
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import check_index, embed_missing, synchronise
 from amem_cli.notes.front_matter import read_header
 from amem_cli.notes.note import parse_note
@@ -34,8 +35,7 @@ def dump_of(root: Path, encoder: FakeEncoder, *, index: str) -> object:
     return dump
 
 
-def test_new_changed_moved_and_removed_notes_are_seen(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_new_changed_moved_and_removed_notes_are_seen(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "a.md", "one\n")
     write_note(tmp_path, "b.md", '---\nid: "20260101120000"\n---\ntwo\n')
     assert synchronise(ports).added == ("a.md", "b.md")
@@ -50,8 +50,7 @@ def test_new_changed_moved_and_removed_notes_are_seen(tmp_path: Path) -> None:
     assert [note.path for note in ports.index.notes.summaries()] == ["notes/c.md"]
 
 
-def test_an_unchanged_vault_is_not_read_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_an_unchanged_vault_is_not_read_again(tmp_path: Path, ports: VaultPorts) -> None:
     for number in range(20):
         write_note(tmp_path, f"{number}.md", f"note {number}\n")
     synchronise(ports)
@@ -166,9 +165,8 @@ def test_a_file_that_was_being_saved_as_it_was_read_is_known_with_its_size(tmp_p
 
 
 def test_a_file_that_holds_the_known_bytes_is_not_parsed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ports: VaultPorts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ports = open_vault(tmp_path)
     note = write_note(tmp_path, "a.md", "---\ntitle: Walrus\n---\nIt sleeps.\n")
     synchronise(ports)
     os.utime(note, ns=(0, 1_700_000_000_123_456_789))
@@ -235,9 +233,8 @@ def test_a_folder_that_is_closed_to_the_user_is_not_readable() -> None:
 
 
 def test_a_renamed_note_is_recognised_where_only_its_new_place_is_looked_at(
-    tmp_path: Path,
+    tmp_path: Path, ports: VaultPorts
 ) -> None:
-    ports = open_vault(tmp_path)
     write_note(tmp_path, "old.md", "---\nid: 20260302150000\n---\nwalrus\n")
     synchronise(ports)
     (tmp_path / "old.md").rename(tmp_path / "new.md")
@@ -246,8 +243,7 @@ def test_a_renamed_note_is_recognised_where_only_its_new_place_is_looked_at(
     assert [summary.path for summary in ports.index.notes.summaries()] == ["new.md"]
 
 
-def test_a_copy_of_a_note_is_no_rename(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_copy_of_a_note_is_no_rename(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "old.md", "---\nid: 20260302150000\n---\nwalrus\n")
     synchronise(ports)
     write_note(tmp_path, "copy.md", "---\nid: 20260302150000\n---\nwalrus\n")
@@ -255,8 +251,7 @@ def test_a_copy_of_a_note_is_no_rename(tmp_path: Path) -> None:
     assert (report.added, report.moved) == (("copy.md",), ())
 
 
-def test_only_what_is_looked_at_changes(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_only_what_is_looked_at_changes(tmp_path: Path, ports: VaultPorts) -> None:
     for path in ("a/one.md", "a/two.md", "ab.md", "b.md"):
         write_note(tmp_path, path, "walrus\n")
     synchronise(ports)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.memory.agent import (
     Organised,
     Question,
@@ -47,8 +48,7 @@ def organised(process: MemoryProcess, path: str, *given: dict[str, str]) -> Orga
     return found
 
 
-def test_what_is_offered_and_in_which_order(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_is_offered_and_in_which_order(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "b.md", f"---\ncreated: 2021-01-01T10:00\n---\n{BOILER}")
     write_note(tmp_path, "a.md", f"---\ncreated: 2022-01-01T10:00\n---\n{BOILER}")
     process = memory_process(ports)

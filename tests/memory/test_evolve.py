@@ -90,9 +90,8 @@ CHANGE: dict[str, object] = {
 
 
 def test_a_good_model_writes_links_and_evolves_in_one_call_and_each_event_names_its_cause(
-    tmp_path: Path,
+    tmp_path: Path, ports: VaultPorts
 ) -> None:
-    ports = open_vault(tmp_path)
     old = add_old(ports)
     model = ScriptedModel([linking(change=CHANGE)])
     path = add(ports, NewNote(NEW, title="Torn dough"))
@@ -125,9 +124,8 @@ def test_a_good_model_writes_links_and_evolves_in_one_call_and_each_event_names_
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for a lease")
 def test_a_note_that_another_program_is_writing_waits_and_costs_no_second_call(
-    tmp_path: Path,
+    tmp_path: Path, ports: VaultPorts
 ) -> None:
-    ports = open_vault(tmp_path)
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
     model = ScriptedModel([linking(change=CHANGE)] * 3)
@@ -142,9 +140,8 @@ def test_a_note_that_another_program_is_writing_waits_and_costs_no_second_call(
 
 
 def test_a_note_that_another_program_holds_open_waits_and_nothing_of_the_change_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ports: VaultPorts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ports = open_vault(tmp_path)
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
     before = tree_hashes(tmp_path / "notes")
@@ -172,8 +169,7 @@ def test_a_note_that_another_program_holds_open_waits_and_nothing_of_the_change_
     assert not process.run(path, asked=True).pending
 
 
-def test_what_a_person_wrote_is_never_rewritten(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_what_a_person_wrote_is_never_rewritten(tmp_path: Path, ports: VaultPorts) -> None:
     old = add_old(ports, context="My own sentence.", keywords=["mine"], tags=["kitchen"])
     path = add(ports, NewNote(NEW, title="Torn dough", keywords=["own word"]))
     process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
@@ -184,8 +180,7 @@ def test_what_a_person_wrote_is_never_rewritten(tmp_path: Path) -> None:
     assert new.keywords == ("own word",)
 
 
-def test_an_unchanged_note_costs_no_call_and_one_event_one_round(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_an_unchanged_note_costs_no_call_and_one_event_one_round(ports: VaultPorts) -> None:
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
     model = ScriptedModel([linking(change=CHANGE)])
@@ -221,8 +216,7 @@ def test_the_analyzer_stands_in_for_a_dead_model_and_the_note_stays_pending(tmp_
     assert ports.index.queue.pending() == []
 
 
-def test_a_person_who_saves_while_the_model_thinks_wins(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_person_who_saves_while_the_model_thinks_wins(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote(NEW, title="Torn dough"))
     note = tmp_path / path
 
@@ -252,8 +246,7 @@ def test_a_neighbour_in_an_open_editor_is_not_touched(tmp_path: Path) -> None:
     assert "fridge" not in note.read_text().split("---")[1]
 
 
-def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_declined_link_is_not_made_again(ports: VaultPorts) -> None:
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
     process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
@@ -264,8 +257,7 @@ def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
     assert old not in [link.path for link in outcome.links]
 
 
-def test_words_of_private_notes_do_not_spread(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_words_of_private_notes_do_not_spread(tmp_path: Path, ports: VaultPorts) -> None:
     text = f"---\nprivate: true\ntags: [merger-secret]\ncreated: 2001-01-01\n---\n{OLD}\n"
     write_note(tmp_path, "secret.md", text)
     write_note(tmp_path, "public.md", f"---\ncreated: 2000-01-01\n---\n{OLD} And more.\n")
@@ -291,9 +283,8 @@ def test_a_note_without_an_id_gets_one_with_its_first_change(tmp_path: Path) -> 
 
 
 def test_no_model_is_asked_of_a_note_whose_properties_cannot_take_the_answer(
-    tmp_path: Path,
+    tmp_path: Path, ports: VaultPorts
 ) -> None:
-    ports = open_vault(tmp_path)
     text = f"---\nkeywords:\n  mine: x\n---\n{OLD}\n"
     note = write_note(tmp_path, "odd.md", text)
     model = ScriptedModel([metadata])
@@ -305,9 +296,8 @@ def test_no_model_is_asked_of_a_note_whose_properties_cannot_take_the_answer(
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_text_with_a_merge_conflict_waits_until_it_is_resolved(
-    tmp_path: Path, asked: bool
+    tmp_path: Path, ports: VaultPorts, asked: bool
 ) -> None:
-    ports = open_vault(tmp_path)
     sides = "<<<<<<< HEAD\nThe gate opens at nine.\n=======\nAt ten.\n>>>>>>> other\n"
     note = write_note(tmp_path, "gate.md", f"{OLD}\n{sides}")
     os.utime(note, (1_600_000_000, 1_600_000_000))
@@ -338,8 +328,7 @@ def test_what_a_copy_with_the_same_id_holds_is_not_the_machines(tmp_path: Path) 
     assert not owned.may_replace_context(note.context)
 
 
-def test_notes_that_break_the_model_keep_no_other_note_waiting(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_notes_that_break_the_model_keep_no_other_note_waiting(ports: VaultPorts) -> None:
     for number in range(6):
         add(ports, NewNote(f"Note {number} of trains.", title=f"N{number}"))
 
@@ -366,8 +355,7 @@ def test_notes_that_break_the_model_keep_no_other_note_waiting(tmp_path: Path) -
     ]
 
 
-def test_where_nothing_is_missing_only_links_are_asked_for(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_where_nothing_is_missing_only_links_are_asked_for(ports: VaultPorts) -> None:
     old = add_old(ports)
     given = NewNote(NEW, title="Torn dough", keywords=["dough"], tags=["mine"], context="Torn.")
     model = ScriptedModel([linking()])
@@ -388,16 +376,14 @@ def test_a_model_that_is_not_trusted_is_asked_for_nothing_but_the_context(tmp_pa
     assert not outcome.pending
 
 
-def test_a_model_that_is_not_trusted_is_not_asked_about_one_sentence(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_model_that_is_not_trusted_is_not_asked_about_one_sentence(ports: VaultPorts) -> None:
     path = add(ports, NewNote(NEW, title="Torn dough"))
     model = ScriptedModel([])
     outcome = process_of(ports, model, trusted=False).run(path, asked=True)
     assert (model.requests, outcome.problems, outcome.pending) == ([], (), False)
 
 
-def test_without_a_model_a_good_context_of_an_unchanged_text_stays(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_without_a_model_a_good_context_of_an_unchanged_text_stays(ports: VaultPorts) -> None:
     path = add(ports, NewNote(NEW, title="Torn dough"))
     written = process_of(ports, ScriptedModel([metadata])).run(path, asked=True).metadata
     assert written.context
@@ -407,8 +393,7 @@ def test_without_a_model_a_good_context_of_an_unchanged_text_stays(tmp_path: Pat
 
 
 @pytest.mark.parametrize("said", ["no JSON", linking()])
-def test_a_link_is_recorded_as_made_by_who_chose_it(tmp_path: Path, said: object) -> None:
-    ports = open_vault(tmp_path)
+def test_a_link_is_recorded_as_made_by_who_chose_it(ports: VaultPorts, said: object) -> None:
     add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
     model = ScriptedModel([said] * 4)  # type: ignore[list-item]

@@ -125,8 +125,7 @@ def test_a_folder_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
     assert tree_hashes(tmp_path) == before
 
 
-def test_a_named_note_is_gone_through_again(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_named_note_is_gone_through_again(ports: VaultPorts) -> None:
     path = add(ports, NewNote("Walrus.", title="Walrus"))
     for _ in range(2):
         batch = EvolveBatch(process_of(ports), [path], asked=True)

@@ -59,8 +59,7 @@ def test_removing_a_note_leaves_a_persons_second_link_to_it(tmp_path: Path) -> N
     assert removal.dangling == ("a.md",)
 
 
-def test_another_spelling_beside_the_machines_word_stays(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_another_spelling_beside_the_machines_word_stays(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "a.md", with_header("20260101000000", keywords=[]))
     synchronise(ports)
     machine_sets(ports, "a.md", keywords=["dough"])
@@ -82,8 +81,7 @@ def test_adding_a_keyword_leaves_the_others_as_they_are_written(tmp_path: Path) 
     assert own(ports, "a.md").keywords == (*keywords, "x")
 
 
-def test_a_comment_behind_a_word_that_goes_stays(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_comment_behind_a_word_that_goes_stays(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nx\n')
     synchronise(ports)
     machine_sets(ports, "a.md", keywords=["m1", "m2"])
@@ -96,8 +94,7 @@ def test_a_comment_behind_a_word_that_goes_stays(tmp_path: Path) -> None:
     assert own(ports, "a.md").keywords == ()
 
 
-def test_the_same_change_waits_once(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_the_same_change_waits_once(ports: VaultPorts) -> None:
     add_old(ports)
     propose(ports)
     propose(ports, "Torn dough again")
@@ -133,8 +130,7 @@ def test_what_was_turned_down_stays_so_when_the_note_gets_its_id(tmp_path: Path)
     assert (proposal.change.field, proposal.change.after) == ("keywords", ["l"])
 
 
-def test_a_proposal_follows_a_note_without_id(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_proposal_follows_a_note_without_id(tmp_path: Path, ports: VaultPorts) -> None:
     for name in ("old", "new"):
         write_note(tmp_path, f"{name}.md", f"{name}.\n")
     synchronise(ports)

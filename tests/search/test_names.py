@@ -10,6 +10,7 @@ import pytest
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
 from amem_cli.errors import NotFoundError
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.search.completion import NameList
 from amem_cli.search.read import note_named
@@ -17,8 +18,7 @@ from amem_cli.search.search import supersessions
 from tests.vaults import open_vault, write_note
 
 
-def test_a_note_that_was_replaced_stands_below_the_newer_one(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_note_that_was_replaced_stands_below_the_newer_one(ports: VaultPorts) -> None:
     for day, title in enumerate(("Rent", "Rent from June", "Rental car"), 1):
         add(ports, NewNote(f"{title}.", title=title, created=datetime(2026, 3, day, 15)))
     newer, older = (note_named(ports.index, name) for name in ("Rent from June", "Rent"))

@@ -22,7 +22,7 @@ from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.safe_write import sha256
 from tests.faults.test_names import TITLES
 from tests.system.folding_disk import FoldingDisk
-from tests.vaults import open_vault, write_note
+from tests.vaults import open_vault, summary_of, write_note
 
 # The disks of Windows and macOS do so by themselves.
 # Windows tells the forms of accents apart.
@@ -51,8 +51,7 @@ def listed(folder: Path) -> list[str]:
 
 
 def note_at(ports: VaultPorts, path: str) -> NoteSummary:
-    summary = ports.index.notes.summary(path)
-    assert summary is not None
+    summary = summary_of(ports, path)
     return summary
 
 
@@ -76,8 +75,7 @@ def test_titles_that_differ_only_in_case_or_accents_get_a_file_each(tmp_path: Pa
     assert ports.index.notes.count() == len(TITLES)
 
 
-def test_a_new_note_can_be_changed_at_once(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_new_note_can_be_changed_at_once(ports: VaultPorts) -> None:
     path = add(ports, NewNote("text", title="Été"))
     update(ports, note_at(ports, path), FieldEdits(add_tags=["mine"]))
     synchronise(ports)
@@ -99,8 +97,7 @@ def test_a_new_note_replaces_no_twin(tmp_path: Path) -> None:
     assert vault.read("Été.md").raw == b"mine"
 
 
-def test_a_note_is_renamed_in_case_alone_and_back(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_note_is_renamed_in_case_alone_and_back(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "Walrus.md", "Of tusks.\n")
     write_note(tmp_path, "Seal.md", "See [[Walrus]].\n")
     synchronise(ports)
@@ -114,8 +111,7 @@ def test_a_note_is_renamed_in_case_alone_and_back(tmp_path: Path) -> None:
     assert (ports.index.notes.count(), check_index(ports)) == (2, [])
 
 
-def test_a_note_is_not_renamed_over_a_twin(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_note_is_not_renamed_over_a_twin(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "a.md", "one\n")
     write_note(tmp_path, "b.md", "two\n")
     synchronise(ports)
@@ -125,8 +121,7 @@ def test_a_note_is_not_renamed_over_a_twin(tmp_path: Path) -> None:
     assert (tmp_path / "b.md").read_text() == "two\n"
 
 
-def test_a_rename_in_case_by_another_program_is_followed(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_rename_in_case_by_another_program_is_followed(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("text", title="Note", folder="Notes"))
     (tmp_path / "Notes/Note.md").rename(tmp_path / "Notes/NOTE.md")
     # What a watcher hints at: both names, or only one of them.
@@ -137,8 +132,7 @@ def test_a_rename_in_case_by_another_program_is_followed(tmp_path: Path) -> None
     assert check_index(ports) == []
 
 
-def test_a_folder_renamed_in_case_doubles_no_note(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_a_folder_renamed_in_case_doubles_no_note(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("text", title="Note", folder="Notes"))
     (tmp_path / "Notes").rename(tmp_path / "NOTES")
     for hints in ({path}, {"Notes", "NOTES"}, {path, "NOTES/Note.md"}):
@@ -157,8 +151,7 @@ def test_a_note_that_got_another_case_meanwhile_is_not_given_its_old_name(tmp_pa
     assert vault.read("NOTE.md").raw == b"one"
 
 
-def test_an_undone_removal_replaces_no_twin(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_an_undone_removal_replaces_no_twin(tmp_path: Path, ports: VaultPorts) -> None:
     path = add(ports, NewNote("the old text", title="Note"))
     remove(ports, note_at(ports, path))
     event = _last_event(ports)
@@ -205,8 +198,7 @@ def test_an_import_keeps_twins_of_another_disk_apart(tmp_path: Path) -> None:
     assert check_index(ports) == []
 
 
-def test_an_edit_goes_to_the_note_that_is_there(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
+def test_an_edit_goes_to_the_note_that_is_there(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "Über.md", "text\n")
     synchronise(ports)
     (path,) = (state.path for state in ports.vault.scan())
