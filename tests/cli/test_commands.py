@@ -210,15 +210,6 @@ def test_no_vault_is_told(amem: Program) -> None:
     assert "no vault here" in answer.err
 
 
-def test_hostile_titles_do_not_reach_the_terminal(amem: Program, vault: Path) -> None:
-    title = "red \x1b[31m and \x1b]0;title\x07 \u202egnp"
-    added = amem("add", "text", "--title", title, "--no-wait", "--json")
-    assert added.code == 0, added.err
-    for command in (["list"], ["graph"], ["search", "red", "--mode", "keyword"]):
-        out = amem(*command).out
-        assert "\x1b" not in out and "\u202e" not in out and "\x07" not in out
-
-
 def test_adopting_a_folder_changes_no_note(amem: Program) -> None:
     for number in range(50):
         write_note(amem.folder, f"old/{number}.md", f"note {number} about [[{number + 1}]]\r\n")

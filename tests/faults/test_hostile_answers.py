@@ -21,11 +21,6 @@ from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.markdown.links import normalise_tag
-from amem_cli.memory.describe import (
-    MetadataQuestion,
-    check_metadata,
-    metadata_request,
-)
 from amem_cli.memory.grounding import MOST_HELD, MOST_KEYWORDS, MOST_TAGS
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import FENCE
@@ -371,13 +366,3 @@ def test_no_answer_at_all_writes_elsewhere_or_ends_the_program(
         outcome = run(ports, model, new)
         assert not outcome.pending
         assert_harmless(root, ports, before, {new} | offered(ports, model.requests))
-
-
-def test_many_tags_become_few() -> None:
-    question = MetadataQuestion("Torn", NEW, ("tags",), vocabulary=("baking",))
-    request = metadata_request(question, deadline=1.0)
-    said = {"tags": ["baking", "t99", "../up", *["butter"] * 500]}
-    checked = check_metadata(said, question, similarity=None)
-    assert request.schema["properties"]["tags"]["maxItems"] == 4
-    # What looks like a path is a plain tag.
-    assert set(checked.metadata.tags) <= {"baking", "butter", "up"}

@@ -509,17 +509,6 @@ def embedded(root: Path, encoder: FakeEncoder) -> VaultPorts:
     return ports
 
 
-def test_vectors_of_a_model_changed_in_the_settings_are_made_anew(tmp_path: Path) -> None:
-    embedded(tmp_path, FakeEncoder(name="first")).index.close()
-    for encoder in (FakeEncoder(name="second"), FakeEncoder(name="third", dimension=32)):
-        ports = open_vault(tmp_path)
-        synchronise(ports)
-        embed_missing(ports, encoder)
-        dump = canonical_dump(ports.index)
-        ports.index.close()
-        assert dump == rebuilt_dump(tmp_path, encoder)
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_query_that_is_no_number_is_refused(tmp_path: Path, value: float) -> None:
     ports = embedded(tmp_path, FakeEncoder())

@@ -480,19 +480,3 @@ def test_a_model_other_than_the_pinned_one_is_refused_before_it_is_loaded(
     bad = amem("--vault", "v", "add", NOTES[1], "--json", **pinned)
     assert (bad.code, bad.json["pending"]) == (0, True)
     assert "expected digest" in bad.json["problems"][0]
-
-
-@pytest.mark.parametrize(
-    "named", ["https://evil.example/model", "http://127.0.0.1:9/x", "model.bin", "a/b/c", "../x"]
-)
-def test_an_encoder_that_is_an_address_or_pickled_is_refused(
-    amem: Program, tmp_path: Path, named: str
-) -> None:
-    assert amem("init", "v").code == 0
-    (tmp_path / "v/.amem/config.toml").write_text(
-        f'[encoder]\nmodel = "{named}"\ntrust_remote_code = true\n'
-    )
-    answer = amem("--vault", "v", "search", "bread", "--mode", "semantic")
-    assert answer.code == 3
-    assert f"no encoder {named}" in answer.err and "hint:" in answer.err
-    assert "Traceback" not in answer.err

@@ -100,18 +100,6 @@ def test_the_program_answers_every_query_in_plain_words(amem: Program, vault: Pa
     assert [json.loads(line)["query"] for line in answer.out.splitlines()] == asked
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["c++", "a-b", '"', "AND", "'", "", "🙂", "(" * 5000, "NEAR(", " OR ".join("ab" * 9000)],
-)
-def test_a_query_on_the_command_line_is_answered_or_refused(
-    amem: Program, vault: Path, query: str
-) -> None:
-    answer = amem("search", "--mode", "keyword", "--json", "--", query)
-    assert answer.code in ((0, 1) if query else (2,)), answer.err
-    assert not any(term in answer.err for term in TERMS_OF_THE_DATABASE)
-
-
 @pytest.mark.parametrize("limit", ["0", "-1", "5000", "99999999999999999999"])
 def test_a_limit_on_the_command_line_is_clamped_or_refused(
     amem: Program, vault: Path, limit: str

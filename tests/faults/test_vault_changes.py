@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,16 +110,6 @@ def test_a_note_renamed_and_edited_keeps_its_identity_by_its_id(held: Held) -> N
     assert held.used("20260101120001") == 1
 
 
-def test_a_copy_and_a_conflict_of_ids_are_read_as_they_are(held: Held) -> None:
-    write_note(held.root, "a.md", with_id(1, "one"))
-    held.read()
-    shutil.copy(held.root / "a.md", held.root / "copy.md")
-    held.read()
-    (held.root / "a.md").unlink()
-    held.read()
-    assert [note.path for note in held.workspace.index.notes.find("20260101120001")] == ["copy.md"]
-
-
 def test_links_to_a_deleted_note_heal_when_it_comes_back(held: Held) -> None:
     write_note(held.root, "a.md", with_id(1, "about tea"))
     source = write_note(held.root, "b.md", "see [[a]] and ![[a#Heading|shown]]\n")
@@ -171,22 +160,6 @@ def test_a_note_that_is_emptied_and_filled_again_keeps_its_identity(held: Held) 
     held.read()
     assert held.used("20260101120001") == 1
     assert [note.path for note in held.workspace.index.notes.find("20260101120001")] == ["a.md"]
-
-
-def test_a_folder_moved_out_and_back_is_forgotten_and_found(held: Held, tmp_path: Path) -> None:
-    for number in range(5):
-        write_note(held.root, f"project/sub/{number}.md", f"walrus {number}\n")
-    write_note(held.root, "stays.md", "[[3]]\n")
-    held.read()
-    outside = tmp_path / "outside"
-    (held.root / "project").rename(outside)
-    assert len(held.read().removed) == 5
-    (outside / "sub/3.md").write_text("penguin\n")
-    assert held.read() == SyncReport()
-    assert held.workspace.index.text.keyword_scores(["walrus"], 9) == {}
-    outside.rename(held.root / "project")
-    assert len(held.read().added) == 5
-    assert list(held.workspace.index.text.keyword_scores(["penguin"], 9)) == ["project/sub/3.md"]
 
 
 # Git goes back and forth in history; the journal is part of it.

@@ -71,15 +71,6 @@ def test_a_huge_note_is_embedded_in_part_and_found_by_all_its_words(index: Memor
     assert list(index.text.keyword_scores(["number499"], 5)) == ["a.md"]
 
 
-def test_a_rename_keeps_usage(index: MemoryIndex) -> None:
-    index.files.store(a_record("a.md"))
-    index.usage.count(["a.md"], "2026-01-01")
-    index.files.move("a.md", "b.md")
-    index.files.store(a_record("b.md"))
-    assert index.usage.of("b.md") == (1, "2026-01-01")
-    assert index.notes.summary("a.md") is None
-
-
 def test_pending_follows_from_notes_and_events(index: MemoryIndex) -> None:
     for name in ("old.md", "done.md", "new.md"):
         index.files.store(a_record(name, name, id=f"2026010112000{len(name)}"))

@@ -65,7 +65,16 @@ def test_a_name_of_the_hub_is_not_looked_up_early(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["./nowhere", "/no/such/folder", "a/b/c", "weights.bin", "x\x1by", ""]
+    "name",
+    [
+        "./nowhere",
+        "/no/such/folder",
+        "a/b/c",
+        "weights.bin",
+        "https://evil.example/m",
+        "x\x1by",
+        "",
+    ],
 )
 def test_what_can_be_no_model_is_said_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
