@@ -10,6 +10,7 @@ import pytest
 
 from amem_cli.editing.edit import FieldEdits, remove, update
 from amem_cli.errors import AmemError
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.vault.folder import MAX_NOTE_BYTES
 from tests.faults.injection import TOP, environment
@@ -62,13 +63,12 @@ def indexed(root: Path) -> tuple[list[str], int]:
 
 
 @pytest.mark.parametrize("name", BIG)
-def test_a_huge_note_is_found_and_left_alone(tmp_path: Path, name: str) -> None:
+def test_a_huge_note_is_found_and_left_alone(tmp_path: Path, ports: VaultPorts, name: str) -> None:
     (tmp_path / "big.md").write_bytes(BIG[name])
     write_note(tmp_path, "good.md", "walrus\n")
     (count, *found), memory = indexed(tmp_path)
     assert (count, found) == ("2", ["big.md", "good.md"])
     assert memory < 1024
-    ports = open_vault(tmp_path)
     summary = summary_of(ports, "big.md")
     with pytest.raises(AmemError, match="2 MiB"):
         update(ports, summary, FieldEdits(add_tags=["x"]))

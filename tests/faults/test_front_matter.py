@@ -8,6 +8,7 @@ import pytest
 
 from amem_cli.editing.edit import FieldEdits, update
 from amem_cli.errors import HeaderRefused
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.process import MemoryProcess
@@ -115,9 +116,8 @@ def test_a_neighbour_that_is_unsafe_is_refused_with_its_line(raw: bytes) -> None
     assert parse_note("n.md", raw).private == (b"private" in raw)
 
 
-def test_tags_are_stable_however_often_they_are_written(tmp_path: Path) -> None:
+def test_tags_are_stable_however_often_they_are_written(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "n.md", "---\ntags: '#foo, ##bar'\nlinks: [[A]]\n---\ntext #baz\n")
-    ports = open_vault(tmp_path)
     synchronise(ports)
     versions = []
     for _ in range(4):

@@ -132,7 +132,7 @@ def test_notes_are_added_under_a_locale_without_their_letters(amem: Program) -> 
     assert "Über" in (amem.folder / "v/notes/Über 图书馆.md").read_text("utf-8")
 
 
-def test_copies_of_other_programs_are_no_notes(tmp_path: Path) -> None:
+def test_copies_of_other_programs_are_no_notes(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "n.md", '---\nid: "20260101120000"\n---\nwalrus\n')
     text = (tmp_path / "n.md").read_text()
     conflicts = (
@@ -151,16 +151,14 @@ def test_copies_of_other_programs_are_no_notes(tmp_path: Path) -> None:
     )
     for name in (*conflicts, *silent):
         write_note(tmp_path, name, text)
-    ports = open_vault(tmp_path)
     report = synchronise(ports)
     assert report.added == ("n.md",)
     assert sorted(problem.path for problem in report.problems) == sorted(conflicts)
 
 
-def test_the_same_id_twice_is_two_notes(tmp_path: Path) -> None:
+def test_the_same_id_twice_is_two_notes(tmp_path: Path, ports: VaultPorts) -> None:
     text = '---\nid: "20260101120000"\ntags:\n  - a\n---\nwalrus\n'
     write_note(tmp_path, "a.md", text)
-    ports = open_vault(tmp_path)
     synchronise(ports)
     write_note(tmp_path, "b.md", text.replace("walrus", "narwhal"))
     synchronise(ports)

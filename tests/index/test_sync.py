@@ -66,10 +66,9 @@ def test_an_unchanged_vault_is_not_read_again(tmp_path: Path, ports: VaultPorts)
     assert (read, report.changed) == ([], ())
 
 
-def test_a_change_within_the_clocks_granularity_is_seen(tmp_path: Path) -> None:
+def test_a_change_within_the_clocks_granularity_is_seen(tmp_path: Path, ports: VaultPorts) -> None:
     from amem_cli.vault.file_state import SystemClock
 
-    ports = open_vault(tmp_path)
     object.__setattr__(ports, "clock", SystemClock())
     note = write_note(tmp_path, "a.md", "one\n")
     synchronise(ports)
@@ -106,7 +105,7 @@ def test_a_rebuilt_index_equals_the_live_one(tmp_path: Path, seed: int) -> None:
     assert dump == dump_of(root, encoder, index="rebuilt.db")
 
 
-def test_adopting_touches_no_note(tmp_path: Path) -> None:
+def test_adopting_touches_no_note(tmp_path: Path, ports: VaultPorts) -> None:
     for number in range(300):
         folder = f"folder {number % 7}"
         write_note(
@@ -116,7 +115,6 @@ def test_adopting_touches_no_note(tmp_path: Path) -> None:
     write_note(tmp_path, ".obsidian/app.json", "{}")
     before = tree_hashes(tmp_path)
     adopt_vault(tmp_path)
-    ports = open_vault(tmp_path)
     assert record_baseline(ports) == 301
     after = tree_hashes(tmp_path)
     assert {path: after[path] for path in before} == before
@@ -133,11 +131,10 @@ def test_adopting_touches_no_note(tmp_path: Path) -> None:
     assert ".trash/" not in ignored.read_text()
 
 
-def test_one_bad_note_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_one_bad_note_does_not_hide_the_others(tmp_path: Path, ports: VaultPorts) -> None:
     write_note(tmp_path, "bomb.md", "---\na: " + "[" * 50_000 + "\n---\nwalrus\n")
     write_note(tmp_path, "good.md", "penguin\n")
     (tmp_path / "odd.md").write_bytes(b"---\ntitle: caf\xe9\n---\nbody \xff\n")
-    ports = open_vault(tmp_path)
     synchronise(ports)
     assert ports.index.notes.count() == 3
     assert list(ports.index.text.keyword_scores(["walrus"], 5)) == ["bomb.md"]
