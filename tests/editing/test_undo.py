@@ -319,35 +319,37 @@ def test_an_event_of_two_notes_with_one_id_is_refused_with_both_paths(tmp_path: 
     assert "a copy.md, a.md" in error.value.hint
 
 
-@pytest.mark.parametrize("mine", ["[[B|my words]]", "[[B#Part]]", "[[sub/B]]", "[[sub/B.md]]"])
-def test_a_persons_second_link_to_the_same_note_stays(tmp_path: Path, mine: str) -> None:
-    ports = open_vault(tmp_path)
-    write_note(tmp_path, "sub/B.md", '---\nid: "20260101000001"\n---\nButter.\n')
-    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
+def machine_links(ports: VaultPorts, root: Path) -> str:
+    """The machine links `a.md` to `sub/B.md`; returns the event's id."""
+    write_note(root, "sub/B.md", '---\nid: "20260101000001"\n---\nButter.\n')
+    write_note(root, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
     synchronise(ports)
     record = LinkRecord("20260101000001", "sub/B.md", "[[B]]", "related", 0.5, "alike")
     draft = NoteDraft(ports, ports.vault.read("a.md"))
     draft.change({"links": ["[[B]]"]}, new_event(ports, "link", links=(record,)))
     ports.changes.apply(draft.write(), draft.events)
+    return draft.events[0].id
+
+
+@pytest.mark.parametrize("mine", ["[[B|my words]]", "[[B#Part]]", "[[sub/B]]", "[[sub/B.md]]"])
+def test_a_persons_second_link_to_the_same_note_stays(
+    ports: VaultPorts, tmp_path: Path, mine: str
+) -> None:
+    event = machine_links(ports, tmp_path)
     type_into(tmp_path, "a.md", '  - "[[B]]"\n', f'  - "[[B]]"\n  - "{mine}"\n')
     synchronise(ports)
-    undo(ports, draft.events[0].id, keep_edits=True)
+    undo(ports, event, keep_edits=True)
     assert own(ports, "a.md").links == (mine,)
 
 
-def test_a_link_to_which_a_person_gave_words_is_not_taken_back(tmp_path: Path) -> None:
-    ports = open_vault(tmp_path)
-    write_note(tmp_path, "B.md", '---\nid: "20260101000001"\n---\nButter.\n')
-    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
-    synchronise(ports)
-    record = LinkRecord("20260101000001", "B.md", "[[B]]", "related", 0.5, "alike")
-    draft = NoteDraft(ports, ports.vault.read("a.md"))
-    draft.change({"links": ["[[B]]"]}, new_event(ports, "link", links=(record,)))
-    ports.changes.apply(draft.write(), draft.events)
+def test_a_link_to_which_a_person_gave_words_is_not_taken_back(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    event = machine_links(ports, tmp_path)
     type_into(tmp_path, "a.md", "[[B]]", "[[B|my words]]")
     synchronise(ports)
     with pytest.raises(SettingsError, match="was edited since"):
-        undo(ports, draft.events[0].id)
+        undo(ports, event)
     assert own(ports, "a.md").links == ("[[B|my words]]",)
 
 
