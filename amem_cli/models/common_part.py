@@ -2,9 +2,10 @@
 
 A query loses a part of their mean: without it, a note of everyday talk is not near to every query.
 Some encoders find all texts alike: the cosines of multilingual-e5-small are between 0.7 and 1.
-Without their mean and first principal components, vectors tell texts apart as those of other
-encoders do, and one text in two languages is found more alike than two in one language (Mu and
-Viswanath 2018, "All-but-the-Top", arXiv 1702.01417).
+Their vectors lose the mean and the directions in which one language differs from another, so that
+a text is as near to its translation as to a paraphrase (as in Libovický et al. 2019, arXiv
+1911.03310, and Yang et al. 2021, arXiv 2109.07306). An encoder of one language loses the first
+principal components instead (Mu and Viswanath 2018, "All-but-the-Top", arXiv 1702.01417).
 """
 
 from __future__ import annotations
@@ -59,8 +60,13 @@ class CommonPart:
         mean = vectors.mean(axis=0)
         if np.linalg.norm(mean) < _ALIKE:
             return cls(mean, vectors[:0])
-        _, _, components = np.linalg.svd(vectors - mean, full_matrices=False)
-        return cls(mean, components[: -(-len(mean) // _NUMBERS_A_COMPONENT)])
+        languages = _means_of_languages(encoder)
+        if len(languages) > 1:
+            count, vectors = len(languages) - 1, languages
+        else:
+            count = -(-len(mean) // _NUMBERS_A_COMPONENT)
+        _, _, components = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+        return cls(mean, components[:count])
 
     @classmethod
     def read(cls, file: Path, dimension: int) -> CommonPart:
@@ -88,6 +94,17 @@ class CommonPart:
             rest -= (rest @ self._components.T) @ self._components
             return _unit(rest)
         return _unit(vectors - _QUERY_SHARE * self._mean) if query else vectors
+
+
+def _means_of_languages(encoder: Encoder) -> Vectors:
+    """The means of the same texts' vectors in each language that the encoder knows, of shape
+    (languages, n)."""
+    means = [
+        encoder.encode(texts).mean(axis=0)
+        for texts in table("parallel_texts.toml").values()
+        if min(map(encoder.readable, texts)) >= _LEAST_READABLE
+    ]
+    return np.array(means, np.float32)
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -173,8 +173,8 @@ def model_fingerprint(folder: Path) -> str:
     fingerprint = digest.hexdigest()
     if fingerprint == table("bundled_encoder.toml")["fingerprint"]:
         return fingerprint
-    # An index may hold other models' vectors as they were: with what they have in common.
-    return hashlib.sha256(f"{fingerprint} spread".encode()).hexdigest()
+    # An index may hold other models' vectors as earlier versions made them (`common_part`).
+    return hashlib.sha256(f"{fingerprint} languages".encode()).hexdigest()
 
 
 def _content(path: Path) -> Iterator[bytes]:
