@@ -153,6 +153,8 @@ _WEIGHTS = {
     "recency": 1.19,
     "tags": 0.16,
     "no_common_tag": -0.71,
+    # Of three of these vaults with every second note translated.
+    "other_language": 1.5,
 }
 # The same with what the judge says, over the pairs that it is asked about, of people from whom it
 # did not learn.
@@ -169,6 +171,7 @@ _WEIGHTS_JUDGED = {
     "recency": 0.75,
     "tags": 0.15,
     "no_common_tag": -0.07,
+    "other_language": 0.0,
     "judge": 0.75,
 }
 # Evidence from which on the judge is asked: of weaker pairs it would make a link of hardly any, in

@@ -70,6 +70,11 @@ def note_terms(title: str, text: str, keywords: tuple[str, ...] = ()) -> Mapping
     return terms
 
 
+@lru_cache(maxsize=1024)
+def _language(text: str) -> str:
+    return detect_language(prose(text[:_MAX_TEXT], with_code=True))
+
+
 @lru_cache(maxsize=32_768)
 def _terms_of(written: str, language: str, is_capitalised: bool) -> list[Term]:
     if is_unspaced(written):
@@ -247,7 +252,7 @@ def gather_evidence(
         for terms, other in zip(shared, theirs, strict=True)
     ]
     supports = _supports(candidates, theirs, overlaps)
-    body = searchable(note.body)
+    body, language = searchable(note.body), _language(note.body)
     found = []
     for i, candidate in enumerate(candidates):
         first, second = [*(entry.weight for entry in shared[i][:2]), 0.0, 0.0][:2]
@@ -271,6 +276,8 @@ def gather_evidence(
             "recency": math.exp(-(_USUAL_DAYS if days is None else days) / _DAYS_OF_RECENCY),
             "tags": min(max(0.0, tags), _MOST_FOR_TAGS),
             "no_common_tag": float(tags < 0),
+            # Two languages share few words, whatever they speak of.
+            "other_language": float(_language(candidate.text) != language),
         }
         mentioned = _is_long(candidate.title) and mentions_title(
             candidate.title, body, document_frequency, total
