@@ -9,7 +9,8 @@ program weighs is one row. The file has, by person, the weights fitted on all ot
 `benchmarks/memory.py --strengths` measures with them. Nothing is drawn by chance.
 
 With `--judge`, the judge of links is asked as well (two to ten seconds a note), and the weights are
-those of the pairs that it was asked about. Name people from whom it did not learn.
+those of the evidence's score and of the judge's log odds, over the pairs that it was asked about.
+Name people from whom neither learned.
 """
 
 from __future__ import annotations
@@ -80,7 +81,11 @@ def collect(gold: GoldVault, encoder: RememberingEncoder, pairs: Pairs, *, judge
             if not entry.mentioned and (at in judged or not judge):
                 found = dict(entry.features)
                 if judge:
-                    found["judge"] = link_choice.judged_log_odds(judged[at])
+                    likely = link_choice.strength(entry)
+                    found = {
+                        "evidence": float(np.log(likely / (1 - likely))),
+                        "judge": link_choice.judged_log_odds(judged[at]),
+                    }
                 pair = frozenset((vault.id_of[note.path], vault.id_of[each.path]))
                 pairs.names = list(found)
                 pairs.features.append(list(found.values()))

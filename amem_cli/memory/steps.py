@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 # Notes weighed: the nearest are not always the related ones. The strengths were fitted on so many;
 # for a model, which tells them apart, only their order counts.
 WEIGHED = 16
-# Strengths with the judge's word keep the same promise of precision with so much less.
+# Strengths with the judge's word keep the same promises with so much less.
 LESS_IF_JUDGED = 0.05
 WEIGHED_FOR_A_MODEL = 48
 
@@ -205,7 +205,7 @@ class MemorySteps:
             older,
             document_frequency=earlier.document_frequency,
             total=earlier.total,
-            minimum=min(self.settings.plausible, SUGGESTED_FROM),
+            minimum=min(self.settings.plausible, SUGGESTED_FROM - LESS_IF_JUDGED),
             judge=judging.relations,
         )
         by_person = self.index.link_history.linked_by_person(note.path)
@@ -214,7 +214,10 @@ class MemorySteps:
         # others, the samples show what is usual, also in a new vault.
         apart = notes_apart(self.index, note.path) - by_person - sure
         likely = [link for link in likely if link.target not in apart]
-        minimum = self.settings.minimum_strength
+
+        def reaches(link: MemoryLink, least: float) -> bool:
+            return link.strength >= least - LESS_IF_JUDGED * (link.target in judging.judged)
+
         # One link joins two notes, unless the second says what holds now.
         linking_here = {
             path for path, link in self.index.links.incoming(note.path) if link.kind == "property"
@@ -223,10 +226,7 @@ class MemorySteps:
             link
             for link in likely
             if link.target in sure
-            or (
-                link.strength >= minimum - LESS_IF_JUDGED * (link.target in judging.judged)
-                and link.target not in linking_here
-            )
+            or (reaches(link, self.settings.minimum_strength) and link.target not in linking_here)
         ]
         # What the note says in so many words comes first, if not all have room.
         strong.sort(key=lambda link: link.target not in sure)
@@ -234,7 +234,7 @@ class MemorySteps:
         new = [link for link in strong if link.target not in by_person]
         made = new[: self.settings.max_links]
         made += [link for link in strong if link.target in by_person]
-        weaker = (link for link in likely if link.strength >= SUGGESTED_FROM and link not in made)
+        weaker = (link for link in likely if reaches(link, SUGGESTED_FROM) and link not in made)
         offline: list[Evolution] = []
         if self.settings.evolve:
             # Nothing of a note spreads into one that more or fewer may read.
