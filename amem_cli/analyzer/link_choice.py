@@ -158,7 +158,7 @@ _WEIGHTS = {
 }
 # The same with what the judge says, of people from whom neither learned: of the score by the
 # evidence, and of the judge's log odds. A weight for each feature fits other people worse.
-_INTERCEPT_JUDGED, _EVIDENCE, _JUDGE = 0.24, 0.38, 0.68
+_INTERCEPT_JUDGED, _EVIDENCE, _JUDGE = 0.10, 0.35, 0.75
 # Evidence from which on the judge is asked: of weaker pairs it would make a link of hardly any, in
 # much more time.
 _JUDGED_FROM = 0.03

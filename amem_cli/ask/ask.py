@@ -274,7 +274,8 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     worth = {source.label: scores[source.path] for source in found.notes}
     proposed = _proposed(ports, found.notes)
     best = nearest(likely, cosines, worth, _newer(found.notes, proposed))
-    near = _nearness(ports.index, found, weights, likely, cosines or ())
+    is_spread = encoder is not None and encoder.is_spread
+    near = _nearness(ports.index, found, weights, likely, cosines or (), is_spread=is_spread)
     if not best or not near.is_near:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
     by_label = {source.label: source for source in found.notes}
@@ -324,6 +325,8 @@ def _nearness(
     weights: dict[str, float],
     likely: Sequence[Sentence],
     cosines: Sequence[float],
+    *,
+    is_spread: bool,
 ) -> Nearness:
     paths = [source.path for source in found.notes if source.quotable]
     terms = {path: list[str]() for path in paths}
@@ -345,6 +348,7 @@ def _nearness(
         words=words / math.log(max(2, 1 + total)),
         coverage=max((coverage(each, weights) for each in terms.values()), default=0.0),
         notes=total,
+        is_spread=is_spread,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -272,15 +273,25 @@ def test_items_of_a_list_are_quoted_with_a_sign_between_them() -> None:
     assert quotation(best, ended) == "Carpets go (Tom trips!); Handles, 2 of them. A chair"
 
 
-@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 10), st.floats(0, 1), st.integers(0, 10**6))
+@given(
+    st.floats(-1, 1),
+    st.floats(-1, 1),
+    st.floats(0, 10),
+    st.floats(0, 1),
+    st.integers(0, 10**6),
+    st.booleans(),
+)
 def test_nearer_notes_never_count_as_farther(
-    note: float, sentence: float, words: float, covered: float, notes: int
+    note: float, sentence: float, words: float, covered: float, notes: int, is_spread: bool
 ) -> None:
-    near = Nearness(note, sentence, words, covered, notes)
-    assert near.score <= Nearness(min(1, note + 0.1), sentence, words, covered, notes).score
-    assert near.score <= Nearness(note, min(1.5, sentence + 0.1), words, covered, notes).score
-    assert near.score <= Nearness(note, sentence, words + 0.1, covered, notes).score
-    assert near.score >= Nearness(note, sentence, words, covered, notes + 1000).score
+    near = Nearness(note, sentence, words, covered, notes, is_spread)
+    for nearer in (
+        replace(near, note_cosine=min(1, note + 0.1)),
+        replace(near, sentence=min(1.5, sentence + 0.1)),
+        replace(near, words=words + 0.1),
+    ):
+        assert near.score <= nearer.score
+    assert near.score >= replace(near, notes=notes + 1000).score
     blind = Nearness(None, 0.0, words, covered, notes)
     assert blind.score <= Nearness(None, 0.0, words + 0.1, min(1, covered + 0.1), notes).score
 

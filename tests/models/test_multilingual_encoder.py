@@ -178,6 +178,8 @@ def test_the_encoder_is_listed_and_chosen_without_a_network(cache: Path, tmp_pat
     amem("add", "西红柿需要每天浇水。", "--no-llm")
     hits = json.loads(amem("search", "when do I see the dentist", "--json", "--mode", "semantic"))
     assert "Zahnarzt" in json.dumps(hits["hits"][0], ensure_ascii=False)
+    answer = json.loads(amem("ask", "When is my dentist appointment?", "--json"))
+    assert answer["held"] and "Dienstag" in answer["answer"]
 
 
 def test_encoders_that_tell_texts_apart_stay_as_they_are() -> None:
