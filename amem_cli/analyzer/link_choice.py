@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.cues import Statement, statements
 from amem_cli.analyzer.link_evidence import (
@@ -20,6 +22,7 @@ from amem_cli.analyzer.link_evidence import (
     SharedTerm,
     gather_evidence,
 )
+from amem_cli.analyzer.own_words import own_sentences
 from amem_cli.analyzer.revisions import values_in
 from amem_cli.journal.link_decisions import Evolution
 from amem_cli.language.dates import local_moment, moment_in
@@ -34,6 +37,9 @@ from amem_cli.language.words import (
     subject_stems,
 )
 from amem_cli.notes.note import SUPERSEDING, MemoryLink, Note
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
 
 # Given older notes, the probabilities of `none` and of each relation for the first of them.
 AskJudge = Callable[[Sequence[LinkCandidate]], Sequence[Mapping[str, float]]]
@@ -266,6 +272,11 @@ _SHORTEST_SAID = 40
 _LONGEST_SAID = 160
 # New words that a sentence needs to say what holds now.
 _TELLING_WORDS = 2
+# Sentences of a note, with its title.
+_MOST_COMPARED = 60
+# In standard deviations of how near a note's sentences come to an older note: of 19 revisions of a
+# person, it finds the sentence that decides in 11; the sign alone in 4, nearness alone in 9.
+_WORTH_OF_A_SIGN = 0.5
 
 
 def changed_contexts(
@@ -273,17 +284,20 @@ def changed_contexts(
     said: Sequence[Statement],
     candidates: Sequence[LinkCandidate],
     unclosed: Callable[[LinkCandidate], str],
+    encode: Callable[[Sequence[str]], Vectors],
 ) -> list[Evolution]:
     """Contexts of the candidates that the note speaks of, closed with what holds now in its own
     words and its date; those of statements that are not sure wait for a person.
 
     Args:
         unclosed: the context of a candidate without what an earlier note closed it with.
+        encode: unit vectors of texts, of shape (texts, n).
     """
     changes = []
     for each in said:
         older = candidates[each.older]
-        context = _closed(older, unclosed(older), note, each) if note.created else ""
+        quoted = _nearest_quoted(each, note, older, encode) if each.pointer == "subject" else each
+        context = _closed(older, unclosed(older), note, quoted) if note.created else ""
         if context and context != older.context:
             reason = statement_reason(note, older.title, each)
             relation = each.relation if each.relation in SUPERSEDING else ""
@@ -293,6 +307,31 @@ def changed_contexts(
                 )
             )
     return changes
+
+
+def _nearest_quoted(
+    said: Statement,
+    note: Note,
+    older: LinkCandidate,
+    encode: Callable[[Sequence[str]], Vectors],
+) -> Statement:
+    """The statement with the sentence of the note that likely decides: one that is near in meaning
+    to the older note. That with the sign of change often only leads to it."""
+    own = [
+        each
+        for each in islice(own_sentences(note), 1, _MOST_COMPARED)
+        if not each.text.endswith(("?", "？"))
+    ]
+    if len(own) < 2:
+        return said
+    vectors = encode([f"{older.title}\n{older.text}", *(each.text for each in own)])
+    near = vectors[1:] @ vectors[0]
+    worth = _WORTH_OF_A_SIGN * near.std()
+    best = max(range(len(own)), key=lambda at: near[at] + worth * (own[at].text in said.sentence))
+    nearest = own[best]
+    if nearest.text in said.sentence:
+        return said
+    return replace(said, sentence=nearest.text, behind="", following=nearest.following)
 
 
 def _closed(older: LinkCandidate, base: str, note: Note, said: Statement) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.earlier_notes import EarlierNotes
@@ -122,7 +123,8 @@ def restated_context(
             total=earlier.total,
             minimum=1.0,
         )
-        for change in changed_contexts(other, said, [older], lambda each: each.context):
+        unclosed = attrgetter("context")
+        for change in changed_contexts(other, said, [older], unclosed, encoder.encode):
             base = change.context or base
     return base
 

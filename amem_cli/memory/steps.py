@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 # for a model, which tells them apart, only their order counts.
 WEIGHED = 16
 # Strengths with the judge's word keep the same promises with so much less.
-LESS_IF_JUDGED = 0.05
+LESS_IF_JUDGED = 0.08
 WEIGHED_FOR_A_MODEL = 48
 
 
@@ -239,7 +239,8 @@ class MemorySteps:
         if self.settings.evolve:
             # Nothing of a note spreads into one that more or fewer may read.
             said = [each for each in said if older[each.older].private == note.private]
-            offline = changed_contexts(note, said, older, self._unclosed_context)
+            encode = self.encoder.encode
+            offline = changed_contexts(note, said, older, self._unclosed_context, encode)
         linking = Linking(
             tuple(made),
             tuple(offline),

@@ -253,7 +253,7 @@ def test_a_note_that_quotes_a_title_of_everyday_words_is_linked_with_it() -> Non
 def changed(body: str, older: LinkCandidate, base: str = "") -> list[Evolution]:
     new = dataclasses.replace(NOTE, body=body)
     _, said = score_links(new, [older], document_frequency=lambda word: 40, total=50, minimum=0.0)
-    return changed_contexts(new, said, [older], lambda each: base or each.context)
+    return changed_contexts(new, said, [older], lambda each: base or each.context, encode)
 
 
 def test_only_a_note_that_is_spoken_of_changes() -> None:

@@ -76,6 +76,22 @@ def test_a_revision_that_no_sentence_names_is_proposed_if_the_judge_sees_it(
     assert bool(outcome.proposed) == proposed
 
 
+def test_a_proposal_quotes_the_sentence_that_is_nearest_to_the_older_note(
+    ports: VaultPorts,
+) -> None:
+    new = (
+        "The former way with the croissant is history.\n\n"
+        "Lamination of dough needs butter at 12 degrees, else it tears.\n\n"
+        "Marta starts on Monday."
+    )
+    write_note(ports.vault.root, "Morning batch.md", f"---\ncreated: 2029-01-02\n---\n{new}\n")
+    synchronise(ports)
+    processed(ports, FakeJudge({"Lamination of dough": {"supersedes": 0.9}}))
+    [waiting] = ports.changes.waiting()
+    proposed = str(waiting.change.after)
+    assert "butter at 12 degrees" in proposed and "history" not in proposed
+
+
 def test_it_is_asked_once_about_the_likeliest_notes(ports: VaultPorts) -> None:
     judge = FakeJudge(RELATED)
     processed(ports, judge, judging=JudgeLimits(candidates=2))
