@@ -331,6 +331,13 @@ def _nearest_quoted(
     nearest = own[best]
     if nearest.text in said.sentence:
         return said
+    # "So it wasn't the flour. With the stone at 250 degrees the crumb opens."
+    for both, is_next in (
+        (f"{said.sentence} {nearest.text}", said.following == nearest.text),
+        (f"{nearest.text} {said.sentence}", nearest.following == said.sentence),
+    ):
+        if is_next and len(both) <= _LONGEST_SAID:
+            return replace(said, sentence=both, behind="")
     return replace(said, sentence=nearest.text, behind="", following=nearest.following)
 
 
