@@ -291,8 +291,16 @@ class LlamaCppModel(LlamaCppFile):
         }
         reply, seconds = self._asked(message, request.deadline)
         try:
-            return ModelAnswer(**reply, seconds=seconds)
-        except TypeError:
+            return ModelAnswer(
+                text=str(reply["text"]),
+                complete=reply["complete"] is True,
+                prompt_tokens=int(reply["prompt_tokens"]),
+                answer_tokens=int(reply["answer_tokens"]),
+                seconds=seconds,
+                truncated=reply["truncated"] is True,
+                reused_tokens=int(reply["reused_tokens"]),
+            )
+        except (KeyError, TypeError, ValueError):
             raise ModelError(f"the process of {self.name} sent an odd answer") from None
 
 
