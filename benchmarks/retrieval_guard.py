@@ -45,14 +45,15 @@ def guard(folder: Path, values_of: Callable[[Group, bool], Any], update: bool) -
     for name, is_multilingual, groups in parts(folder):
         pairs: list[tuple[Any, Any]] = []
         for group in groups:
-            values = values_of(group, is_multilingual)
+            # As the file holds them: unrounded ones would lie below by the last digit.
+            values = np.round(values_of(group, is_multilingual), 4)
             # The questions themselves belong to their authors.
             asked = "\n".join(each.query for each in group.questions)
             key = f"{name}: {group.name}: {hashlib.sha256(asked.encode()).hexdigest()[:16]}"
             if key in figures:
                 pairs.append((np.array(figures[key]).T, values))
             if update:
-                figures[key] = np.round(values, 4).T.tolist()
+                figures[key] = values.T.tolist()
         before, now = (
             (np.vstack(column) for column in zip(*pairs, strict=True)) if pairs else (None, None)
         )
