@@ -109,13 +109,18 @@ def accept(ports: VaultPorts, proposals: Sequence[ReviewItem]) -> Decisions:
 
 
 def reject(ports: VaultPorts, proposals: Sequence[ReviewItem]) -> Decisions:
-    """Turn proposals down; the same change of the same note is not proposed again.
+    """Turn proposals down; the same change of the same note is not proposed again, nor another
+    context because of the same note, as long as both have the texts that they have now.
 
     What was decided elsewhere meanwhile stays as it was decided.
     """
     with ports.changes.locked():
         undecided = _undecided(ports, proposals)
-        events = [_rejection(ports, item, "turned down") for item in undecided]
+        events = []
+        for item in undecided:
+            summary = ports.index.notes.summary(item.path)
+            seen = "" if summary is None else summary.text_hash
+            events.append(replace(_rejection(ports, item, "turned down"), text_hash=seen))
         ports.changes.apply([], events, decided=[item.proposal.id for item in undecided])
         refresh(ports, [])
     return Decisions(rejected=tuple(undecided))

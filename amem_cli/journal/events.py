@@ -87,7 +87,8 @@ class Event:
         relation: what the `trigger` is to the note, if its new context says that the note no longer
             holds: `supersedes` or `contradicts` (`evolve`).
         sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
-        text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
+        text_hash: hash of the text that the process ran on (`process`, `construct`, `link`), or
+            that the note had when a person rejected a change of it (`reject`).
         sketch: fingerprint of that text's words, by which a later text is compared (`process`).
         waits_for: the model whose part is still to be done, as it gave no answer (`process`).
         known: text hashes that need no process (`baseline`).

@@ -379,7 +379,12 @@ class ProcessPlan:
             return []
         note = draft.note
         owned = provenance_of(self._ports.index, note.id or note.path)
-        fields = self._not_rejected(note, evolved_fields(note, change, owned))
+        # Also from before the note had an id.
+        keys = filter(None, (note.path, note.id))
+        history = [event for key in keys for event in self._ports.index.events.read(key)]
+        if self._was_refused(draft, history):
+            change = replace(change, context=None, relation="")
+        fields = _not_rejected(note, evolved_fields(note, change, owned), history)
         if waits:
             self._propose(note, change, fields)
             if change.relation and not owned.may_replace_context(note.context):
@@ -397,14 +402,17 @@ class ProcessPlan:
         changes = draft.events[0].changes
         return [EvolvedNote(draft.note.id, note.path, note.title, changes, change.reason)]
 
-    def _not_rejected(self, note: Note, fields: Mapping[str, FieldValue]) -> dict[str, FieldValue]:
-        """The fields without what a person turned down before, also before the note had an id."""
-        history = self._ports.index.events.read(note.path)
-        if note.id:
-            history += self._ports.index.events.read(note.id)
-        changes = (change_of(note, name, value) for name, value in fields.items())
-        wanted = (without_rejected(change, history) for change in changes)
-        return {change.field: change.after for change in wanted if change is not None}
+    def _was_refused(self, draft: NoteDraft, history: Sequence[Event]) -> bool:
+        """Whether a person rejected, of these very texts, that the note changes the older one's
+        context, whatever words of it were quoted."""
+        older = text_hash(draft.content.raw)
+        return any(
+            run.text_hash == self._root.text_hash
+            for event in history
+            if event.kind == "reject" and event.text_hash == older
+            if any(each.field == "context" for each in event.proposed)
+            for run in self._ports.index.events.find(event.cause)
+        )
 
     def _propose(self, note: Note, evolution: Evolution, fields: Mapping[str, FieldValue]) -> None:
         step = self._analysis.linking.step
@@ -432,6 +440,15 @@ class ProcessPlan:
             model=step.model,
             prompt=step.prompt,
         )
+
+
+def _not_rejected(
+    note: Note, fields: Mapping[str, FieldValue], history: Sequence[Event]
+) -> dict[str, FieldValue]:
+    """The fields without what a person turned down before."""
+    changes = (change_of(note, name, value) for name, value in fields.items())
+    wanted = (without_rejected(change, history) for change in changes)
+    return {change.field: change.after for change in wanted if change is not None}
 
 
 def _costs(use: ModelUse) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,29 @@ def test_a_proposal_is_for_no_note_whose_id_only_begins_alike(tmp_path: Path) ->
     (tmp_path / "other.md").write_text(text, encoding="utf-8")
     synchronise(ports)
     assert {each.outdated for each in review_items(ports)} == {"the note is gone"}
+
+
+@pytest.mark.parametrize("edited", ["newer", "older"])
+def test_a_context_that_is_turned_down_is_not_proposed_in_other_words_of_the_same_texts(
+    tmp_path: Path, ports: VaultPorts, edited: str
+) -> None:
+    old = add_old(ports)
+    new = propose(ports).path
+    reject(ports, review_items(ports))
+
+    def asked(context: str) -> list[str]:
+        answer = linking(change={**CHANGE, "context": context})
+        process = memory_process(ports, ScriptedModel([answer]), trusted=True, review=True)
+        replace(process, again=True).run(new, asked=True)
+        return [each.change.after for each in ports.changes.waiting()]
+
+    other = "For lamination, butter of 14 degrees; butter from the fridge tore the dough."
+    assert asked(other) == []
+    with (tmp_path / {"newer": new, "older": old}[edited]).open("a") as file:
+        file.write("So lamination with butter of 4 degrees from the fridge tore the dough.\n")
+    synchronise(ports)
+    # The very words that were turned down are not asked again even then.
+    assert asked(str(CHANGE["context"])) == []
+    assert asked(other) == [other]
+    reject(ports, review_items(ports))
+    assert asked("In lamination, butter from the fridge tore the dough; 14 degrees it needs.") == []
