@@ -5,6 +5,7 @@ Also the `category` that A-MEM's library keeps of a memory, and the baseline of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -300,7 +301,7 @@ def _without_links(ports: VaultPorts, source: NoteSummary, target: NoteSummary) 
         for text in draft.note.links
         if target_of(text, source.path, ports.index) != target.path
     ]
-    drafts = [draft] if draft.change({"links": left}, event) else []
+    drafts = [draft] if _take_links(ports, draft, left, event) else []
     owned = provenance_of(ports.index, target.key)
     if not owned.links.keys() & {source.key, source.path}:
         return drafts
@@ -309,9 +310,21 @@ def _without_links(ports: VaultPorts, source: NoteSummary, target: NoteSummary) 
     if made is not None:
         cause = event.id if drafts else ""
         event = new_event(ports, "edit", by="person", reason="unlinked", cause=cause)
-        back.change({"links": [text for text in back.note.links if text != made.text]}, event)
+        left = [text for text in back.note.links if text != made.text]
+        _take_links(ports, back, left, event)
         drafts.append(back)
     return drafts
+
+
+def _take_links(ports: VaultPorts, draft: NoteDraft, left: Sequence[str], event: Event) -> bool:
+    """Leave a note only these links; the property goes with the last one if amem brought it."""
+    name = re.compile(rf"^\s*{re.escape(ports.names.links)}:", re.MULTILINE)
+    is_brought = any(
+        each.splice is not None and name.search(each.splice.inserted)
+        for each in ports.index.events.read(draft.note.id or draft.path)
+        if any(change.field == "links" and not change.before for change in each.changes)
+    )
+    return draft.change({"links": left}, event, dropped="links" if is_brought else "")
 
 
 def _rejected(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> list[NoteDraft]:

@@ -13,7 +13,7 @@ from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_b
 from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.language.dates import created_text, local_moment, moment_in, new_id
 from amem_cli.notes.creation_date import creation_date, date_in_note
-from amem_cli.notes.front_matter_edit import edit_header
+from amem_cli.notes.front_matter_edit import edit_header, without_empty_list
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 from amem_cli.vault.file_state import FileContent
 from amem_cli.vault.safe_write import sha256
@@ -54,7 +54,12 @@ class NoteDraft:
         return parse_note(self.path, self.raw, self.ports.names)
 
     def change(
-        self, fields: Mapping[str, FieldValue], event: Event, *, taken: Collection[str] = ()
+        self,
+        fields: Mapping[str, FieldValue],
+        event: Event,
+        *,
+        taken: Collection[str] = (),
+        dropped: str = "",
     ) -> bool:
         """Set fields and record the event; False if nothing would change.
 
@@ -64,6 +69,7 @@ class NoteDraft:
             fields: new values by field name (not by property name).
             event: kind, cause and explanation; note, path, changes and splice are set here.
             taken: ids that other drafts of the same plan have just got.
+            dropped: a field whose property goes from the note if its list is empty now.
 
         Raises:
             HeaderRefused: the front matter cannot be edited without risk.
@@ -73,7 +79,8 @@ class NoteDraft:
         fields = {each.field: fields[each.field] for each in wanted if each.before != each.after}
         if not fields:
             return False
-        self._set({**self._identity(taken), **fields} if before.id is None else fields, event)
+        fields = {**self._identity(taken), **fields} if before.id is None else fields
+        self._set(fields, event, dropped)
         return True
 
     def identify(self, event: Event, *, taken: Collection[str] = ()) -> None:
@@ -81,10 +88,12 @@ class NoteDraft:
         if self.note.id is None:
             self._set(self._identity(taken), event)
 
-    def _set(self, fields: Mapping[str, FieldValue], event: Event) -> None:
+    def _set(self, fields: Mapping[str, FieldValue], event: Event, dropped: str = "") -> None:
         before = self.note
         ordered = {name: fields[name] for name in OWNED_FIELDS if name in fields}
         raw = self.edited(ordered)
+        if dropped:
+            raw = without_empty_list(raw, getattr(self.ports.names, dropped))
         changes = tuple(change_of(before, name, value) for name, value in ordered.items())
         self._step(raw, replace(event, changes=changes))
 

@@ -396,6 +396,24 @@ def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAME
     return after
 
 
+def without_empty_list(raw: bytes, name: str) -> bytes:
+    """The note without a property that is an empty list alone on its line; else the note itself.
+
+    Raises:
+        HeaderRefused: as for `edit_header`.
+    """
+    fences = find_fences(raw)
+    header = read_header(raw, fences) if fences else None
+    entry = header.entry(name) if header else None
+    if fences is None or header is None or entry is None:
+        return raw
+    start, end = header.text.rfind("\n", 0, entry.start) + 1, _next_line(header.text, entry.start)
+    if header.text[start:end].split() != [f"{name}:", "[]"]:
+        return raw
+    text = header.text[:start] + header.text[end:]
+    return raw[: fences.text_start] + text.encode("utf-8") + raw[fences.text_end :]
+
+
 def compose_note(
     header: Mapping[str, str | Sequence[str]], body: str, names: PropertyNames = _USUAL_NAMES
 ) -> bytes:

@@ -105,6 +105,28 @@ def test_options_keep_reject_and_change(amem: Program, root: Path) -> None:
     assert [each["path"] for each in amem("links", "--json").json["suggested"]] == ["Oven.md"]
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mine", ["", "links: []\n", "links: # mine\n"])
+def test_a_rejection_leaves_a_note_as_it_was_before_the_link(
+    amem: Program, tmp_path: Path, mine: str, line_end: str
+) -> None:
+    ports = open_vault(tmp_path)
+    for number, title in enumerate(("Dough", "Rye")):
+        header = f'---\nid: "2026010210000{number}"\n{mine}---\n'
+        text = f"{header}A note about {title}.\n\nlinks:\n".replace("\n", line_end)
+        write_note(tmp_path, f"{title}.md", text)
+    synchronise(ports)
+    before = (tmp_path / "Dough.md").read_bytes()
+    suggest(ports, "Dough.md", "Rye.md", written=True)
+    made = (tmp_path / "Dough.md").read_bytes()
+    assert made != before
+    assert amem("links", "Dough", "--reject", "Rye").code == 0
+    left = (tmp_path / "Dough.md").read_bytes()
+    assert left == before.replace(b"links: # mine", b"links: [] # mine")
+    assert amem("undo", "--yes").code == 0
+    assert (tmp_path / "Dough.md").read_bytes() == made
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
