@@ -12,6 +12,7 @@ CREATE TABLE languages(
   language TEXT NOT NULL, is_clear INTEGER NOT NULL, notes INTEGER NOT NULL,
   PRIMARY KEY(language, is_clear)) WITHOUT ROWID;
 CREATE INDEX notes_by_id ON notes(id);
+CREATE INDEX notes_by_text ON notes(text_hash);
 CREATE INDEX notes_in_time ON notes(folder, created, path)
   WHERE created <> '' AND NOT created GLOB '*T*[Zz+-]*';
 CREATE INDEX notes_with_zone ON notes(folder, created, path)
@@ -54,6 +55,8 @@ CREATE TABLE suggestions(source TEXT NOT NULL, target TEXT NOT NULL, source_text
   reason TEXT NOT NULL, event TEXT NOT NULL,
   PRIMARY KEY(source, target)) WITHOUT ROWID;
 CREATE INDEX suggestions_by_target ON suggestions(target);
+CREATE INDEX suggestions_by_source_text ON suggestions(source_text);
+CREATE INDEX suggestions_by_target_text ON suggestions(target_text);
 CREATE TABLE processed(text_hash TEXT NOT NULL, note TEXT NOT NULL,
   PRIMARY KEY(text_hash, note)) WITHOUT ROWID;
 CREATE TABLE stand_ins(text_hash TEXT NOT NULL, note TEXT NOT NULL,

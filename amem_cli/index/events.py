@@ -42,13 +42,19 @@ _TARGET = _PATH.format("d.target", "d.target")
 # How the journal may name the note at a path.
 _KEYS = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
 _SOME = "SELECT value FROM json_each(?1)"
-_KEYS_OF_SOME = f"SELECT id FROM notes WHERE path IN ({_SOME}) AND id IS NOT NULL UNION {_SOME}"  # noqa: S608
+_IDS_OF_SOME = f"SELECT id FROM notes WHERE path IN ({_SOME}) AND id IS NOT NULL"  # noqa: S608
+_TEXTS_OF_SOME = f"SELECT text_hash FROM notes WHERE path IN ({_SOME})"  # noqa: S608
 # If two notes have one id, nobody can tell which is meant.
 _SHARED = "SELECT id FROM notes WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
+# A note without an id is known by its text, wherever it is now; of two with one text, by its path.
+_IS_END = (
+    "{0}.id = s.{1} OR ({0}.text_hash = s.{1}_text AND ({0}.path = s.{1} OR NOT EXISTS("
+    "SELECT 1 FROM notes o WHERE o.text_hash = {0}.text_hash AND o.note <> {0}.note)))"
+)
 _SUGGESTED = (
     "SELECT n.path, t.path, s.relation, s.strength, s.reason FROM suggestions s"  # noqa: S608
-    " JOIN notes n ON n.id = s.source OR (n.path = s.source AND n.text_hash = s.source_text)"
-    " JOIN notes t ON t.id = s.target OR (t.path = s.target AND t.text_hash = s.target_text)"
+    f" JOIN notes n ON {_IS_END.format('n', 'source')}"
+    f" JOIN notes t ON {_IS_END.format('t', 'target')}"
     f" WHERE coalesce(n.id, '') NOT IN ({_SHARED}) AND coalesce(t.id, '') NOT IN ({_SHARED})"
     # A note that has got its id since may have been processed again under that.
     " AND (s.source_text = '' OR NOT EXISTS(SELECT 1 FROM events e"
@@ -298,12 +304,16 @@ class IndexLinkHistory:
         """What the last memory process of each note suggests, the strongest first: of and to some
         notes, or all. Some may be linked or rejected since.
 
-        A note without an id is known by its path as long as it has the text that the process saw:
-        with another text it may be another note.
+        A note without an id is known, also after a rename, as long as it has the text that the
+        process saw: with another text it may be another note.
         """
         sql, values = _SUGGESTED, list[str]()
         if paths is not None:
-            sql += f" AND (s.source IN ({_KEYS_OF_SOME}) OR s.target IN ({_KEYS_OF_SOME}))"
+            known = ("source", _IDS_OF_SOME), ("source_text", _TEXTS_OF_SOME)
+            known += ("target", _IDS_OF_SOME), ("target_text", _TEXTS_OF_SOME)
+            sql += f" AND ({' OR '.join(f's.{name} IN ({keys})' for name, keys in known)})"
+            # A copy has the same text.
+            sql += f" AND (n.path IN ({_SOME}) OR t.path IN ({_SOME}))"
             values = [json.dumps(list(paths))]
         rows = self._file.rows(f"{sql} ORDER BY s.strength DESC, n.path, t.path", values)
         return [SuggestedLink(*row) for row in rows]

@@ -162,12 +162,52 @@ def test_a_new_note_at_the_old_path_of_another_inherits_nothing(
         (tmp_path / f"{name}.md").rename(tmp_path / f"{name} before.md")
         write_note(tmp_path, f"{name}.md", f"---\ntitle: New {name}\n---\nTax papers, {name}.\n")
     synchronise(ports)
-    assert shown(ports) == shown(ports, "A.md") == shown(ports, "E.md") == set()
+    assert shown(ports, "A.md") == shown(ports, "E.md") == set()
+    assert shown(ports) == {pair("A", "E"), pair("G", "E")}
     # What was rejected stays so under the new names, and binds no other notes.
     suggest(ports, "A before.md", "C before.md")
     suggest(ports, "A.md", "C.md")
-    assert shown(ports) == shown(ports, "C.md") == {pair("New A", "New C")}
+    assert shown(ports, "C.md") == {pair("New A", "New C")}
+    assert shown(ports) == {pair("New A", "New C"), pair("G", "E")}
     assert shown(rebuilt(tmp_path, ports)) == shown(ports)
+
+
+@pytest.mark.parametrize("by_amem", [False, True])
+def test_suggestions_follow_notes_without_id_to_other_names(
+    ports: VaultPorts, tmp_path: Path, by_amem: bool
+) -> None:
+    suggest(ports, "A.md", "C.md", "B.md")
+    suggest(ports, "B.md", "E.md")
+    found = shown(ports)
+    for name in "ACE":
+        if by_amem:
+            move(ports, note_named(ports.index, f"{name}.md"), f"archive/New {name}")
+        else:
+            (tmp_path / f"{name}.md").rename(tmp_path / f"New {name}.md")
+    synchronise(ports)
+    folder = "archive/" if by_amem else ""
+    assert shown(ports) == found == {pair("A", "C"), pair("A", "B"), pair("B", "E")}
+    assert shown(ports, f"{folder}New A.md") == {pair("A", "C"), pair("A", "B")}
+    assert shown(ports, f"{folder}New E.md") == {pair("B", "E")}
+    assert shown(rebuilt(tmp_path, ports)) == found
+    # The next process under the new name replaces them.
+    suggest(ports, f"{folder}New A.md", "G.md")
+    assert shown(ports) == {pair("A", "G"), pair("B", "E")}
+    assert unlink(ports, note_named(ports.index, "B"), note_named(ports.index, "E"))
+    assert shown(ports) == {pair("A", "G")}
+
+
+def test_a_suggestion_goes_to_no_copy_of_a_note_without_id(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    suggest(ports, "A.md", "C.md")
+    write_note(tmp_path, "Copy.md", (tmp_path / "A.md").read_text())
+    synchronise(ports)
+    assert shown(ports, "Copy.md") == set() and shown(ports, "A.md") == {pair("A", "C")}
+    (tmp_path / "A.md").rename(tmp_path / "Other copy.md")
+    synchronise(ports)
+    # Nobody can tell which of the two it was.
+    assert shown(ports) == set()
 
 
 def test_a_suggestion_of_a_note_without_id_goes_with_its_text(
