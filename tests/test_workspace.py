@@ -17,6 +17,7 @@ from amem_cli.workspace.connection import Caller, Stopped
 from amem_cli.workspace.workspace import Workspace
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.encoder import FakeEncoder
+from tests.fakes.judge import FakeJudge
 
 PATIENCE = 60.0
 DIVING = (
@@ -63,6 +64,27 @@ def test_a_search_is_answered_and_a_cancelled_add_ends_while_the_model_thinks(
             assert [note.path for note in workspace.index.queue.pending()] == [hit.note.path]
         workspace.close()
         assert (tmp_path / "v" / hit.note.path).read_text().endswith("Clams live in mud.\n")
+
+
+def test_a_note_that_the_judge_had_no_time_for_is_pending_until_the_next_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = FakeJudge()
+    monkeypatch.setenv("AMEM_LLM_JUDGE", "on")
+    monkeypatch.setattr("amem_cli.models.judge.open_judge", lambda *_: judge)
+    workspace = opened(tmp_path / "v")
+    with workspace.call():
+        workspace.add(NewNote(DIVING, title="Walrus"))
+        judge.answers = 0
+        added = workspace.add(NewNote(f"{DIVING} So it was in May.", title="In May")).outcome
+        assert added.pending and added.links
+        assert workspace.stats().pending == 1
+        judge.answers = 8
+        with workspace.evolving([added.path]) as batch:
+            [done] = batch.outcomes()
+        assert [each.after for each in done.changed_links] == [None]
+        assert workspace.stats().pending == 0
+    workspace.close()
 
 
 def test_a_call_that_was_stopped_writes_nothing(tmp_path: Path) -> None:

@@ -41,14 +41,16 @@ def place_in_time(note: NoteSummary | NoteOutline, now: datetime) -> Place:
 
 
 def waiting_notes(
-    index: MemoryIndex, now: datetime, paths: Collection[str] = ()
+    index: MemoryIndex, now: datetime, paths: Collection[str] = (), before: str = ""
 ) -> Mapping[str, Place]:
     """Places by path of the notes that wait for their first process.
 
     Args:
         paths: those to be processed though they are not pending, as the notes of an adopted folder.
+        before: as things were before this event, by its id; of the pending notes and those at
+            `paths`.
     """
-    waiting = index.queue.never_processed(paths)
+    waiting = index.queue.never_processed(paths, before)
     outlines = index.notes.outlines() if waiting else ()
     return {each.path: place_in_time(each, now) for each in outlines if each.path in waiting}
 

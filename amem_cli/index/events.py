@@ -427,14 +427,16 @@ class IndexQueue:
         )
         return [path for (path,) in self._file.rows(sql, (model,))]
 
-    def never_processed(self, paths: Collection[str] = ()) -> set[str]:
-        """Of the pending notes and those at `paths`, the ones of which no text was processed."""
+    def never_processed(self, paths: Collection[str] = (), before: str = "") -> set[str]:
+        """Of the pending notes and those at `paths`, the ones of which no text was processed,
+        or none before an event, by its id."""
         asked = {each.path for each in self.pending()}.union(paths)
         sql = (
-            "SELECT n.path FROM json_each(?) JOIN notes n ON n.path = value WHERE NOT EXISTS("
-            "SELECT 1 FROM events e WHERE e.note IN (n.id, n.path) AND e.kind = 'process')"
+            "SELECT n.path FROM json_each(?1) JOIN notes n ON n.path = value WHERE NOT EXISTS("
+            "SELECT 1 FROM events e WHERE e.note IN (n.id, n.path) AND e.kind = 'process'"
+            " AND (?2 = '' OR e.event < ?2))"
         )
-        return {path for (path,) in self._file.rows(sql, (json.dumps(list(asked)),))}
+        return {path for (path,) in self._file.rows(sql, (json.dumps(list(asked)), before))}
 
     def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
         """Whether this text of a note (id or path) was processed."""

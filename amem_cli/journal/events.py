@@ -90,7 +90,8 @@ class Event:
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`), or
             that the note had when a person rejected a change of it (`reject`).
         sketch: fingerprint of that text's words, by which a later text is compared (`process`).
-        waits_for: the model whose part is still to be done, as it gave no answer (`process`).
+        waits_for: the model whose part is still to be done, as it gave no answer, or `judge of
+            links`, which had too little time (`process`).
         known: text hashes that need no process (`baseline`).
         samples: those of the notes that amem made the vault with (`baseline`).
         links: records of links as the event left them.

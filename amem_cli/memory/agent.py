@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal
 from amem_cli.analyzer.earlier_notes import Place, place_in_time, waiting_notes
 from amem_cli.errors import AmemError, ModelClosed, NoteInUse, WriteConflict
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.journal.provenance import undone_events
-from amem_cli.memory.outcome import ANALYZER, NoteAnalysis, Outcome
+from amem_cli.memory.outcome import ANALYZER, JUDGE, NoteAnalysis, Outcome
+from amem_cli.memory.relink import is_taken_back, unjudged_run
 from amem_cli.models.ports import AnswerRejected, ModelAnswer, UnavailableModel
 from amem_cli.models.reply_schema import read_answer
 
@@ -231,7 +231,10 @@ def _with_agent(process: MemoryProcess, path: str, name: str) -> tuple[str, Memo
     model = UnavailableModel(ModelClosed("the agent has to answer first"), name, is_remote=True)
     settings = replace(process.settings, trusted=True, attempts=1)
     # What the machine made of this text before is made anew.
-    again = process.is_finished(path) and summary is not None
+    again = summary is not None and (
+        process.is_finished(path)
+        or unjudged_run(_events(index, path), summary.text_hash) is not None
+    )
     waiting = None
     if last is None and path not in {each.path for each in index.queue.pending()}:
         # Of an adopted folder the later notes count as not written yet, as when all are processed.
@@ -259,11 +262,9 @@ def _last_run(index: MemoryIndex, path: str) -> Event | None:
 def _was_taken_back(index: MemoryIndex, path: str) -> bool:
     """Whether a person took back something of what was made of a note's text as it is now."""
     summary, last = index.notes.summary(path), _last_run(index, path)
-    if summary is None or last is None or last.text_hash != summary.text_hash or last.waits_for:
+    if summary is None or last is None or last.text_hash != summary.text_hash:
         return False
-    events = _events(index, path)
-    undone = undone_events(events)
-    return any(event.cause == last.id and event.id in undone for event in events)
+    return last.waits_for in ("", JUDGE) and is_taken_back(last, _events(index, path))
 
 
 def _not_made(analysis: NoteAnalysis, outcome: Outcome) -> Iterator[str]:

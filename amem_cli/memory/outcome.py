@@ -37,15 +37,17 @@ class ModelTrust:
 @dataclass(frozen=True, slots=True)
 class JudgeLimits:
     """How much the judge of links is asked about one note: of how many older notes, the likeliest
-    first, how many tokens of a text it reads, and how many seconds it has."""
+    first, how many tokens of a text it reads, and how many seconds it has; and whether the note
+    waits for it if these did not suffice."""
 
     candidates: int = 8
     tokens: int = 160
     seconds: float = 60.0
+    waits: bool = False
 
 
-# Of a note for which somebody waits.
-IN_A_MOMENT = JudgeLimits(seconds=3.0)
+# Of a note for which somebody waits. Only what is judged in a hurry is judged again.
+IN_A_MOMENT = JudgeLimits(seconds=3.0, waits=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ class Outcome:
         confirmed: links that would be written, had a person not linked the notes already.
         suggested: links that are too weak to be written, the strongest first.
         proposed: changes of older notes that wait for a person.
-        pending: the model's part is still to be done.
+        pending: the model's part, or a part of the judge's, is still to be done.
         failed: the model gave no answer; the analyzer stood in for it.
         unsettled: a person may still be editing the note, so it waits.
     """
@@ -171,6 +173,8 @@ class Outcome:
 
 
 ANALYZER = "amem analyzer"
+# What a note waits for (`waits_for`) about which the judge had too little time.
+JUDGE = "judge of links"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,9 @@ class Linking:
     Attributes:
         link_changes: changes of links that the machine made earlier, from this note or from one
             that it is linked with.
+        provisional_changes: of links of this note that were made before the judge had the time.
+        judged: paths of the older notes of which the judge of links said something.
+        waits_for: `JUDGE` if it had too little time for the others.
         believed: False if a model was asked and gave no usable answer.
         suggested: links that are too weak to be written, the strongest first; any number of them.
         refused: by path of an older note, why the new context that a model gave it was refused, if
@@ -229,6 +236,9 @@ class Linking:
     step: Step = Step()
     problems: tuple[str, ...] = ()
     link_changes: tuple[LinkUpdate, ...] = ()
+    provisional_changes: tuple[LinkUpdate, ...] = ()
+    judged: frozenset[str] = frozenset()
+    waits_for: str = ""
     believed: bool = True
     suggested: tuple[MemoryLink, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -239,7 +249,8 @@ class NoteAnalysis:
     """What the steps propose for one version of a note.
 
     Attributes:
-        waits_for: the model that the analyzer stands in for; empty if the note is done with this.
+        waits_for: the model that the analyzer stands in for, or `JUDGE`; empty if the note is done
+            with this.
         updates_by_text: updates of its own links that its new text calls for, by the analyzer.
     """
 

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from amem_cli.journal.events import Event
 from amem_cli.journal.provenance import Provenance, effective_events, provenance
 from amem_cli.language.words import is_unspaced, words
+from amem_cli.memory.outcome import JUDGE
 from amem_cli.notes.note import METADATA_FIELDS, Note
 
 _SLOTS = 32
@@ -95,7 +96,7 @@ def fallback_fields(note: Note, owned: Provenance, events: Sequence[Event]) -> l
     written: dict[str, object] = {}
     for event in events:
         if event.kind == "process":
-            runs = {*runs, event.id} if event.waits_for else set()
+            runs = {*runs, event.id} if event.waits_for not in ("", JUDGE) else set()
         elif event.kind == "construct" and event.cause in runs:
             written |= {change.field: change.after for change in event.changes}
     if not runs:

@@ -168,12 +168,14 @@ class ProcessPlan:
         written = self._describe()
         known = self._relations_known()
         left = self._leave_to_person()
+        judged = self._judge_provisional_links()
         links, confirmed = self._link()
         suggested = self._suggest()
         linking, path = self._analysis.linking, self.note.path
         own = [update for update in linking.link_changes if update.source == path]
         changed = [
             *left,
+            *judged,
             *self._update_links(self.note, "link", own, linking.step),
             *self._update_links(self.note, "link", self._analysis.updates_by_text, Step()),
         ]
@@ -200,6 +202,7 @@ class ProcessPlan:
             changed_links=tuple(changed),
             evolved=tuple(evolved),
             proposed=tuple(self.proposed),
+            pending=bool(self._analysis.waits_for),
             problems=self._analysis.problems,
             model=self._analysis.model,
             use=self._analysis.use,
@@ -261,6 +264,14 @@ class ProcessPlan:
                     gone += draft_link_changes(draft, index, [update], event)
                     self._keep(draft)
         return gone
+
+    def _judge_provisional_links(self) -> list[ChangedLink]:
+        """Change what the run before this one made of the note while the judge had no time: in any
+        mode, as if the judge had been asked at once."""
+        linking = self._analysis.linking
+        event = partial(self._event, "link", replace(linking.step, use=ModelUse()))
+        changes = linking.provisional_changes
+        return draft_link_changes(self.note, self._ports.index, changes, event)
 
     def _link(self) -> tuple[list[NewLink], list[NewLink]]:
         """The links that are written, and those that a person made already."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from amem_cli.analyzer.earlier_notes import EarlierNotes, moment_made
+from amem_cli.analyzer.earlier_notes import EarlierNotes, moment_made, waiting_notes
 from amem_cli.errors import (
     BudgetSpent,
     EncoderError,
@@ -31,6 +31,8 @@ from amem_cli.markdown.regions import conflict_line
 from amem_cli.memory.ask_model import answered
 from amem_cli.memory.outcome import (
     ANALYZER,
+    Description,
+    Linking,
     NewLink,
     NoteAnalysis,
     Outcome,
@@ -45,7 +47,14 @@ from amem_cli.memory.outdated import (
     without_machine_values,
 )
 from amem_cli.memory.plan import ProcessPlan
-from amem_cli.memory.relink import restated_context, with_links_updated
+from amem_cli.memory.relink import (
+    is_taken_back,
+    links_as_before,
+    restated_context,
+    unjudged_run,
+    with_links_updated,
+    with_provisional_links_judged,
+)
 from amem_cli.memory.steps import MemorySteps
 from amem_cli.models.ports import UnavailableModel
 from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note, parse_note
@@ -290,6 +299,13 @@ class MemoryProcess:
         owned = provenance_of(index, note.id or note.path)
         note = self._dated(note)
         events = index.events.read(note.id or note.path)
+        run = None if self.again else unjudged_run(events, text_hash)
+        if run is not None and not self._steps().asks_about_links(note):
+            return self._judged_later(note, owned, run, events)
+        has_fallback = index.queue.has_fallback(_keys(note), text_hash)
+        if self.model is None and not (events or self.again) and has_fallback:
+            # A person took all of it back, and with it the id by which its events are known.
+            return NoteAnalysis(Description(), Linking(), ANALYZER)
         names, reason = self._to_replace(note, owned, events, text_hash)
         written = owned_before_undo(events) if self.again else owned
         bare = without_machine_values(note, written, names)
@@ -297,6 +313,8 @@ class MemoryProcess:
         fits = set(names).difference(outdated_fields(note, written, events, ""))
         former = {name: getattr(note, name) for name in fits}
         analysis = yield from self._steps().analyse(bare, owned, Metadata(**former))
+        if index.queue.was_processed(_keys(note), text_hash):
+            analysis = replace(analysis, waits_for="")
         if names:
             metadata = filled(
                 analysis.description.metadata, Metadata(bare.keywords, bare.tags, bare.context)
@@ -328,6 +346,22 @@ class MemoryProcess:
             EarlierNotes(index, now),
             trusted=settings.trusted,
         )
+
+    def _judged_later(
+        self, note: Note, owned: Provenance, run: Event, events: Sequence[Event]
+    ) -> NoteAnalysis:
+        """The links of a note that is described already and only waits for the judge, if that can
+        be had; what came since is not there for it."""
+        index, linking = self.ports.index, Linking()
+        if not is_taken_back(run, events):
+            everything = [each.path for each in index.notes.outlines()]
+            waiting = waiting_notes(index, self.ports.clock.now(), everything, before=run.id)
+            linking = replace(self._steps(), model=None, waiting=waiting).links(note, owned)
+        if linking.judged:
+            linking = with_provisional_links_judged(index, note, run, events, owned, linking)
+        else:
+            linking = links_as_before(run, linking.problems)
+        return NoteAnalysis(Description(), linking, run.model, waits_for=linking.waits_for)
 
     def _to_replace(
         self, note: Note, owned: Provenance, events: Sequence[Event], text_hash: str

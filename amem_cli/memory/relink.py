@@ -1,4 +1,4 @@
-"""Links that the machine made earlier, when the text of their note is new.
+"""Links that the machine made earlier, when the text of their note is new or was judged in a hurry.
 
 Which of them a model looks at again, and which the analyzer updates by the texts alone. Only the
 machine's links change, and only for what a person wrote: a keyword that the machine made from the
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from typing import cast
 
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.earlier_notes import EarlierNotes
@@ -19,12 +20,12 @@ from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import FLOOR, LinkUpdate, update_by_model, update_by_text
-from amem_cli.journal.provenance import Provenance, effective_events
+from amem_cli.journal.provenance import Provenance, effective_events, undone_events
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.memory.outcome import ANALYZER, Linking, NoteAnalysis
+from amem_cli.memory.outcome import ANALYZER, JUDGE, Linking, NoteAnalysis
 from amem_cli.memory.outdated import without_machine_values
 from amem_cli.models.ports import Encoder
-from amem_cli.notes.note import Note, parse_note
+from amem_cli.notes.note import MemoryLink, Note, Relation, parse_note
 
 # Notes beside the linked ones that show what evidence is usual.
 _COMPARED = 8
@@ -73,6 +74,56 @@ def with_links_updated(
             update for update in by_text if (update.source, update.target) not in decided
         ),
     )
+
+
+def unjudged_run(events: Sequence[Event], text_hash: str) -> Event | None:
+    """The last run over a note, by its events, if it saw this text and waits for the judge."""
+    runs = [event for event in events if event.kind == "process"]
+    last = runs[-1] if runs else None
+    return last if last and (last.text_hash, last.waits_for) == (text_hash, JUDGE) else None
+
+
+def is_taken_back(run: Event, events: Sequence[Event]) -> bool:
+    """Whether a person took back something that a run made of its note, by the note's events."""
+    undone = undone_events(events)
+    return any(event.cause == run.id and event.id in undone for event in events)
+
+
+def links_as_before(run: Event, problems: tuple[str, ...]) -> Linking:
+    """What a run came to, for one that comes to nothing else."""
+    confirmed, suggested = (
+        tuple(
+            MemoryLink(each.path, cast("Relation", each.relation), each.reason, each.strength)
+            for each in records
+        )
+        for records in (run.confirmed, run.suggested)
+    )
+    return Linking(confirmed, problems=problems, suggested=suggested)
+
+
+def with_provisional_links_judged(
+    index: MemoryIndex,
+    note: Note,
+    run: Event,
+    events: Sequence[Event],
+    owned: Provenance,
+    linking: Linking,
+) -> Linking:
+    """The links with the changes of those that a run made which waits for the judge: each becomes
+    what it would be if the judge had been asked at once."""
+    made = {link.target for event in events if event.cause == run.id for link in event.links}
+    said = {link.target: link for link in linking.links}
+    reason = f"the {JUDGE}, which had no time before, does not bear it out"
+    changes = []
+    for summary, record in machine_links(index, owned):
+        if record.target not in made or summary.path not in linking.judged:
+            continue
+        ends, now = (note.path, summary.path), said.get(summary.path)
+        if now is None:
+            changes.append(LinkUpdate(*ends, removed=True, reason=reason))
+        else:
+            changes.append(LinkUpdate(*ends, now.strength, now.relation, reason=now.reason))
+    return replace(linking, provisional_changes=tuple(changes))
 
 
 def machine_links(

@@ -25,6 +25,7 @@ from amem_cli.language.words import sentences
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import (
     ANALYZER,
+    JUDGE,
     Description,
     JudgeLimits,
     Linking,
@@ -103,7 +104,8 @@ class MemorySteps:
         filled_in = [name for name in missing if getattr(description.metadata, name)]
         description = replace(description, reason=_were_missing(filled_in))
         models = {description.step.model, linking.step.model} - {ANALYZER}
-        return NoteAnalysis(description, linking, min(models) if models else ANALYZER)
+        model = min(models) if models else ANALYZER
+        return NoteAnalysis(description, linking, model, waits_for=linking.waits_for)
 
     def _ask(
         self,
@@ -165,6 +167,14 @@ class MemorySteps:
         model = self.model
         return None if model is None or (note.private and model.is_remote) else model
 
+    def asks_about_links(self, note: Note) -> bool:
+        """Whether a model decides about the links of a note, and not the judge."""
+        return bool(self.settings.trusted and self.settings.max_links and self._model_for(note))
+
+    def links(self, note: Note, owned: Provenance) -> Linking:
+        """What the analyzer and the judge make of the older notes; no model is asked."""
+        return self._links(note, plain_text(note.body), owned)[0]
+
     def _earlier(self, note: Note, waiting: Mapping[str, Place]) -> EarlierNotes:
         """The notes that count for one; absent are those of the waiting ones that are later."""
         own = waiting.get(note.path, (note.created, note.id or "", note.path))
@@ -177,7 +187,7 @@ class MemorySteps:
         """What the analyzer makes of the older notes that the note may be linked to, and the
         question for a model; None if it may not be asked, or need not be."""
         vector = note_vector(self.index, self.encoder.encode, note)
-        asks = bool(self.settings.trusted and self.settings.max_links and self._model_for(note))
+        asks = self.asks_about_links(note)
         weighed = WEIGHED_FOR_A_MODEL if asks else WEIGHED
         unlinked = self.index.link_history.unlinked(note.path)
         earlier = self._earlier(note, self.waiting or {})
@@ -246,6 +256,8 @@ class MemorySteps:
             tuple(offline),
             Step(prompt=judging.asked),
             problems=judging.problems,
+            judged=judging.judged,
+            waits_for=judging.waits_for,
             suggested=tuple(weaker),
         )
         if not asks:
@@ -313,6 +325,7 @@ class _Judging:
     text: str
     judged: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
+    waits_for: str = ""
 
     @property
     def asked(self) -> str:
@@ -338,4 +351,8 @@ class _Judging:
             self.problems = (f"{error.message}; links by the evidence alone",)
             return []
         self.judged = frozenset(each.path for each, _ in zip(olders, found, strict=False))
+        if self.limits.waits and len(found) < len(shown):
+            self.waits_for = JUDGE
+            time = f"{len(found)} of {len(shown)} older notes"
+            self.problems = (f"the judge of links had time for {time}",)
         return found

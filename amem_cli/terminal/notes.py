@@ -156,6 +156,8 @@ def outcome_rows(outcome: Outcome, *, details: bool = False) -> Iterator[Row]:
         yield ("  note     ", "yellow"), problem
     if outcome.pending:
         does = "asks the model again" if outcome.failed else "writes metadata and links"
+        # What was processed and did not fail waits for the judge.
+        does = "asks it about the others" if outcome.model and not outcome.failed else does
         yield ("  pending  ", "yellow"), f"`amem evolve` {does}"
 
 
