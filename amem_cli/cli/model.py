@@ -40,7 +40,7 @@ def list_models(context: typer.Context) -> None:
     from amem_cli.models.judge import installed_judge
     from amem_cli.models.llama_cpp import check_library_loads
     from amem_cli.models.sources import recommended_models
-    from amem_cli.terminal.models import models_text
+    from amem_cli.terminal.models import show_models
     from amem_cli.terminal.setup import survey_document
     from amem_cli.workspace.model_choice import is_gone
     from amem_cli.workspace.setup import survey
@@ -84,7 +84,7 @@ def list_models(context: typer.Context) -> None:
             for each in recommended_models()
         ],
     }
-    session.output.result(document, models_text(document, found.choices))
+    session.output.result(document, lambda console: show_models(console, document, found.choices))
 
 
 def _address(settings: Settings) -> str | None:

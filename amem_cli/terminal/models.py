@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
@@ -18,35 +19,45 @@ if TYPE_CHECKING:
     from amem_cli.workspace.setup import Choice
 
 
-def models_text(document: Mapping[str, Any], choices: Sequence[Choice]) -> str:
-    model, judge = document["language_model"], document["judge"]
-    bundled = "(bundled)" if model["backend"] == "llama.cpp" else ""
-    lines = [f"language model: {model['backend']} {model['model'] or bundled}".rstrip()]
-    if model["base_url"]:
-        lines.append(f"                at {model['base_url']}")
-    if model["verdict"]:
-        lines.append(f"                {model['verdict']}")
-    if model["gone"]:
-        what = "program" if model["backend"] == "command" else "file"
-        lines.append(f"                the {what} is gone: amem model use FILE, or bundled")
-    lines += [
-        f"judge of links: {judge['problem'] or judge['name']}{'' if judge['on'] else ' (off)'}",
-        f"encoder:        {document['encoder']}",
-        "",
-        "language models on this machine; amem setup recommends one",
-    ]
-    lines += [
-        f"{'*' if each.in_use else ' '} {on_one_line(each.name)}  ({choice_facts(each)})"
-        for each in choices
-    ]
+def show_models(console: Console, document: Mapping[str, Any], choices: Sequence[Choice]) -> None:
+    """The models of a vault, those on this machine, and some to download."""
+    for label, text in _own_models(document):
+        console.print((f"{label:<16}", "cyan"), text)
+    console.print("\nlanguage models on this machine; amem setup recommends one")
+    for each in choices:
+        mark = "*" if each.in_use else " "
+        # Its folder is named above.
+        is_own_file = each.in_use and each.backend == "llama.cpp"
+        name = on_one_line(Path(each.name).name if is_own_file else each.name)
+        console.print(f"{mark} {name}  ({choice_facts(each)})")
     if not document["gguf"]["usable"]:
-        lines += ["", f"! {document['gguf']['problem']}", f"  {document['gguf']['hint']}"]
-    lines += ["", "to download with amem model pull NAME"]
+        console.print(f"\n! {document['gguf']['problem']}\n  {document['gguf']['hint']}")
+    console.print("\nto download with amem model pull NAME")
     for each in document["recommended"]:
         sizes = f"{size(each['bytes'], 1)}, {size(each['memory'], 1)} of memory"
-        lines.append(f"  {each['name']:<15} about {sizes}; {each['note']}")
-        lines.append(f"  {'':<15} {each['repository']}:{each['file']}")
-    return "\n".join(lines)
+        console.print((f"  {each['name']:<16}", "cyan"), f"about {sizes}; {each['note']}")
+        console.print(" " * 18, f"{each['repository']} {each['file']}")
+
+
+def _own_models(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    model, judge = document["language_model"], document["judge"]
+    is_file = model["backend"] == "llama.cpp"
+    file = Path(model["model"] or "(bundled)")
+    name = file.name if is_file else model["model"] or ""
+    yield "language model", f"{model['backend']} {name}".rstrip()
+    if is_file and model["model"]:
+        # A narrow terminal would cut the whole path somewhere in the middle.
+        yield "", f"in {file.parent}"
+    if model["base_url"]:
+        yield "", f"at {model['base_url']}"
+    if model["verdict"]:
+        yield "", model["verdict"]
+    if model["gone"]:
+        what = "program" if model["backend"] == "command" else "file"
+        yield "", f"the {what} is gone: amem model use FILE, or bundled"
+    off = "" if judge["on"] else " (off)"
+    yield "judge of links", f"{judge['problem'] or judge['name']}{off}"
+    yield "encoder", document["encoder"]
 
 
 def report_document(report: ModelReport) -> dict[str, Any]:

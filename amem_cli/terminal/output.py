@@ -64,12 +64,14 @@ class Console:
 
 # A label is a part of its own in the first columns of a line, set off by two blanks.
 _WIDEST_LABEL = 20
+# A number and its unit are one word.
+_WORDS = re.compile(r"\n|[^\S\n]+|\(?\d[\d.,]* (?:[kMG]?B|s|min|h|%)(?!\w)\S*|\S+")
 
 
 def wrapped(parts: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:
     """Parts of a line broken between words, never inside one that two parts make.
 
-    What follows begins below the line's first word, or below the text beside a label.
+    What follows begins below the line's first word, or below the text beside a label or `*`.
     """
     text = "".join(text for text, _ in parts)
     if 2 * len(text) < width:
@@ -80,7 +82,7 @@ def wrapped(parts: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str
     column, indent, gap = 0, -1, 0
     # Where a part begins behind another one, such as a value behind its label.
     values = {sum(len(text) for text, _ in parts[:number]) for number in (1, 2)}
-    for found in re.finditer(r"\n|[^\S\n]+|\S+", text):
+    for found in _WORDS.finditer(text):
         columns = cell_len(found[0])
         if found[0] == "\n":
             column, indent, columns = 0, -1, 0
@@ -92,7 +94,7 @@ def wrapped(parts: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str
         else:
             fits = column + columns <= width
             if indent < 0:
-                indent = column
+                indent = column + 2 * (found[0] == "*")
             elif column > indent and not fits:
                 breaks.append((found.start() - gap, found.start(), "\n" + " " * indent))
                 column = indent

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +17,14 @@ from typing import Any
 
 import pytest
 
+from amem_cli.models.sources import recommended_models
+from amem_cli.terminal.output import wrapped
 from tests.conftest import Answer, Program
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.good_model import good_answer_to
 from tests.fakes.hub_server import Hub, a_hub
 from tests.fakes.tiny_gguf import write_tiny_gguf
+from tests.screen import Screen
 from tests.vaults import write_note
 from tests.watching import watching
 
@@ -169,6 +173,37 @@ def test_the_list_tells_what_there_is_and_what_to_try(vault: Program, tiny: Path
     assert "* none  (amem's own analysis alone" in shown
     assert "  qwen3:4b  (Ollama at 127.0.0.1" in shown
     assert "to download with amem model pull NAME" in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_list_breaks_no_number_and_no_path_on_a_terminal(
+    vault: Program, tiny: Path, columns: int
+) -> None:
+    # Its whole path has no room in a line of the narrow terminal.
+    folder = vault.folder / "models-of-many-makers"
+    folder.mkdir()
+    own = folder / "Some_Model-With-A-Long-Name-Q4_K_M.gguf"
+    own.write_bytes(tiny.read_bytes())
+    assert vault("model", "use", f"{own}").code == 0
+    environment = {**vault.environment, "AMEM_LLM_BACKEND": "llama.cpp"}
+    with Screen(vault.folder, ["model", "list"], columns=columns, rows=60, **environment) as screen:
+        assert screen.finish() == 0
+        lines = [line.rstrip() for line in screen.lines]
+    assert max(map(len, lines)) <= columns
+    words = " ".join(lines).split()
+    for each in recommended_models():
+        assert {each.repository, each.file} <= {*words}
+    assert own.name in words
+    assert not [line for line in lines if re.search(r" \d[\d.]*$", line)]
+
+
+def test_a_number_and_its_unit_stay_together() -> None:
+    for width in range(20, 70):
+        ((text, _),) = wrapped(
+            [("It takes (98 MB), 1.9 GB of memory, 12 s at 5 % or so.", "")], width
+        )
+        assert not re.search(r"\d\n", text), text
 
 
 def test_a_model_of_a_server_on_this_machine_is_used_by_its_name(vault: Program) -> None:
