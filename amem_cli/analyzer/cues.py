@@ -223,7 +223,7 @@ def statements(
         total=total,
         judged=judged or {},
     )
-    found += _proposed(possible, judged or {}, note.title)
+    found += _proposed(possible, candidates, judged or {}, note.title)
     first: dict[int, Statement] = {}
     for each in sorted(found, key=_order):
         first.setdefault(each.older, each)
@@ -488,9 +488,13 @@ def _times(folded: str, today: date) -> list[DaysNamed]:
 
 
 def _proposed(
-    possible: Iterable[Revision], judged: Mapping[int, Mapping[str, float]], title: str
+    possible: Iterable[Revision],
+    candidates: Sequence[LinkCandidate],
+    judged: Mapping[int, Mapping[str, float]],
+    title: str,
 ) -> Iterator[Statement]:
-    """What a note likely says of older ones that it does not name, the likeliest first."""
+    """What a note likely says of older ones that it does not name, and that they do not quote
+    already, the likeliest first."""
     weighed = [
         (revision_probability(each.features, judged.get(each.older)), each) for each in possible
     ]
@@ -501,8 +505,12 @@ def _proposed(
     ]
     likely.sort(key=lambda pair: -pair[0])
     for _, revision in likely[:_MOST_PROPOSED]:
-        in_text = [each for each in revision.sentences if each.own.text != title]
-        best, *further = in_text or revision.sentences
+        older = candidates[revision.older]
+        new = [each for each in revision.sentences if not older.quotes(each.own.text)]
+        if not new:
+            continue
+        in_text = [each for each in new if each.own.text != title]
+        best, *further = in_text or new
         tables = {sign.table for sign in best.signs}
         kind: Kind = "replaced"
         if "refuted" in tables:

@@ -21,6 +21,7 @@ from amem_cli.analyzer.link_evidence import (
     LinkCandidate,
     SharedTerm,
     gather_evidence,
+    quotation,
 )
 from amem_cli.analyzer.own_words import own_sentences
 from amem_cli.analyzer.revisions import values_in
@@ -290,7 +291,8 @@ def changed_contexts(
     words and its date; those of statements that are not sure wait for a person.
 
     Args:
-        unclosed: the context of a candidate without what an earlier note closed it with.
+        unclosed: the context of a candidate without what an earlier note closed it with; with what
+            the note itself closed it with, if it says that still.
         encode: unit vectors of texts, of shape (texts, n).
     """
     changes = []
@@ -320,7 +322,7 @@ def _nearest_quoted(
     own = [
         each
         for each in islice(own_sentences(note), 1, _MOST_COMPARED)
-        if not each.text.endswith(("?", "？"))
+        if not (each.text.endswith(("?", "？")) or older.quotes(each.text))
     ]
     if len(own) < 2:
         return said
@@ -348,7 +350,7 @@ def _closed(older: LinkCandidate, base: str, note: Note, said: Statement) -> str
     date = note.created[:10]
     form = phrases[f"now_{said.relation}"]
     room = min(_LONGEST_SAID, _LONGEST_CONTEXT - len(base) - len(form.format(date=date, said="")))
-    news = " ".join(_news(older, said, room).replace("[[", "").replace("]]", "").split())
+    news = quotation(_news(older, said, room))
     if news and room >= min(len(news), _SHORTEST_SAID):
         quoted = _cut(news, room)
         closing = "" if quoted in older.context else form.format(date=date, said=quoted)

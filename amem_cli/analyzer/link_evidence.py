@@ -156,6 +156,22 @@ _RAREST = 4.0
 _KIND_WEIGHT = {"name": 1.25, "code": 1.2, "noun": 1.0, "word": 0.8, "cjk": 0.6, "everyday": 0.3}
 
 
+# Letters of a quotation that is cut.
+_LEAST_QUOTED = 40
+
+
+def quotation(text: str) -> str:
+    """A text as contexts quote it: in one line, without the marks of links."""
+    return " ".join(text.replace("[[", "").replace("]]", "").split())
+
+
+def is_quoted(sentence: str, context: str) -> bool:
+    """Whether a context quotes a sentence, perhaps cut or without its full stop."""
+    said = quotation(sentence).rstrip(" .。")
+    is_cut = "…" in context and said[:_LEAST_QUOTED] in context
+    return bool(said) and (is_cut or said in context)
+
+
 @dataclass(frozen=True, slots=True)
 class LinkCandidate:
     """An older note that a new note might be linked to.
@@ -167,6 +183,7 @@ class LinkCandidate:
         links: paths that the candidate links to.
         created: when it was made, as far as the index tells; see `moment_made`.
         key: its id, or its path if it has none.
+        asked: contexts for it that wait for a person because of the new note.
     """
 
     path: str
@@ -183,6 +200,11 @@ class LinkCandidate:
     key: str = ""
     aliases: tuple[str, ...] = ()
     private: bool = False
+    asked: str = ""
+
+    def quotes(self, sentence: str) -> bool:
+        """Whether its context, or one that waits, quotes a sentence, perhaps cut."""
+        return is_quoted(sentence, f"{self.context}\n{self.asked}")
 
 
 class SharedTerm(NamedTuple):

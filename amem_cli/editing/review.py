@@ -215,7 +215,7 @@ def _carry_out(ports: VaultPorts, draft: NoteDraft, proposal: Proposal) -> bool:
         changes = [proposal.link_change]
         return bool(draft_link_changes(draft, ports.index, changes, partial(replace, event)))
     owned = provenance_of(ports.index, draft.note.id or draft.path, draft.events)
-    value = value_today(proposal.change, draft.note, owned)
+    value = value_today(proposal.change, draft.note, owned, proposal.trigger)
     return value is not None and draft.change({proposal.change.field: value}, event)
 
 
@@ -270,7 +270,7 @@ def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
         _refuse_invalid(change)
     except UsageError as error:
         return replace(item, outdated=error.message)
-    value = value_today(change, note, owned)
+    value = value_today(change, note, owned, proposal.trigger)
     if value is None:
         is_persons = change.field == "context" and note.context != change.after
         why = "you wrote its context since" if is_persons else "nothing in it is new"

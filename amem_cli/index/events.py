@@ -309,9 +309,11 @@ class IndexLinkHistory:
         """
         sql, values = _SUGGESTED, list[str]()
         if paths is not None:
-            known = ("source", _IDS_OF_SOME), ("source_text", _TEXTS_OF_SOME)
-            known += ("target", _IDS_OF_SOME), ("target_text", _TEXTS_OF_SOME)
-            sql += f" AND ({' OR '.join(f's.{name} IN ({keys})' for name, keys in known)})"
+            known = (
+                f"s.{end} IN ({_IDS_OF_SOME}) OR s.{end}_text IN ({_TEXTS_OF_SOME})"
+                for end in ("source", "target")
+            )
+            sql += f" AND ({' OR '.join(known)})"
             # A copy has the same text.
             sql += f" AND (n.path IN ({_SOME}) OR t.path IN ({_SOME}))"
             values = [json.dumps(list(paths))]

@@ -223,17 +223,30 @@ def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
     return proposal
 
 
-def value_today(change: Change, note: Note, owned: Provenance) -> str | list[str] | None:
+def value_today(
+    change: Change, note: Note, owned: Provenance, trigger: str
+) -> str | list[str] | None:
     """The field's value if the proposal is accepted for the note as it is now.
 
     Args:
         owned: the machine's values in the note; no others are replaced or dropped.
+        trigger: id or path of the note that caused the proposal. What it closed the context with
+            since then stays beside what the proposal closes it with.
 
     Returns:
         None if the proposal no longer applies: a person wrote the context, or nothing is new.
     """
     if change.field == "context":
-        context = str(change.after)
+        context, base = str(change.after), str(change.before).rstrip(" .。")
+        closing, is_more = (
+            owned.closed_by,
+            context.startswith(base) and note.context != change.before,
+        )
+        if is_more and closing is not None and closing.trigger == trigger:
+            more = context[len(base) :]
+            if note.context.startswith(base) and more not in note.context:
+                more = more if base else f" — {more[:1].lower()}{more[1:]}"
+                context = note.context.rstrip(" .。") + more
         free = owned.may_replace_context(note.context)
         return context if free and context != note.context else None
     present: tuple[str, ...] = getattr(note, change.field)

@@ -312,7 +312,12 @@ class MemoryProcess:
         # Without a text hash: also if the text went through the process and was not described anew.
         fits = set(names).difference(outdated_fields(note, written, events, ""))
         former = {name: getattr(note, name) for name in fits}
-        analysis = yield from self._steps().analyse(bare, owned, Metadata(**former))
+        asked: dict[str, str] = {}
+        for each in self.ports.changes.waiting():
+            if each.trigger in _keys(note) and each.change.field == "context":
+                asked[each.path] = f"{asked.get(each.path, '')}\n{each.change.after}"
+        steps = replace(self._steps(), asked=asked)
+        analysis = yield from steps.analyse(bare, owned, Metadata(**former))
         if index.queue.was_processed(_keys(note), text_hash):
             analysis = replace(analysis, waits_for="")
         if names:

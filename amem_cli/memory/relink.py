@@ -213,6 +213,9 @@ def _updates_by_text(
         # What the judge of links said of the pair counts until it says something else.
         if path in stay or (maker and maker.prompt and not linking.step.prompt):
             now = replace(now, strength=max(now.strength, FLOOR))
+        if maker is not None and maker.review and now.relation == "related":
+            # A person agreed to it, though the note does not say it surely.
+            now = replace(now, relation=cast("Relation", record.relation))
         by_analyzer = maker is not None and maker.model == ANALYZER
         updates.append(update_by_text(note.path, record, now, by_analyzer=by_analyzer))
     return [*filter(None, updates)]

@@ -8,16 +8,18 @@ replaced by the offline analyzer's value if it fails again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
 from amem_cli.analyzer.cues import days_pointed_at
 from amem_cli.analyzer.earlier_notes import EarlierNotes, Place, notes_apart, waiting_notes
 from amem_cli.analyzer.link_choice import changed_contexts, score_links
-from amem_cli.analyzer.link_evidence import named_notes, near_notes
+from amem_cli.analyzer.link_evidence import is_quoted, named_notes, near_notes
+from amem_cli.analyzer.own_words import own_sentences
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.journal.link_decisions import SUGGESTED_FROM
 from amem_cli.journal.provenance import effective_events
@@ -55,6 +57,8 @@ WEIGHED = 16
 # Strengths with the judge's word keep the same promises with so much less.
 LESS_IF_JUDGED = 0.08
 WEIGHED_FOR_A_MODEL = 48
+# Letters of a context that leave room for another closing.
+_LONGEST_KEPT = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class MemorySteps:
         waiting: places in time by path of the notes that wait for their first process; if None,
             the queue tells.
         judge: tells which of the likeliest notes are related, and how, where no model decides it.
+        asked: contexts that wait for a person because of the note, by the older note's path.
     """
 
     index: MemoryIndex
@@ -75,6 +80,7 @@ class MemorySteps:
     now: datetime = datetime.max
     waiting: Mapping[str, Place] | None = None
     judge: Judge | None = None
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     def analyse(
         self, note: Note, owned: Provenance, kept: Metadata | None = None
@@ -199,7 +205,7 @@ class MemorySteps:
             earlier = self._earlier(note, waiting_notes(self.index, self.now))
             nearest = near(earlier) if earlier.absent else nearest
         older = [
-            each
+            replace(each, asked=self.asked.get(each.path, ""))
             for each in nearest
             if is_linkable(each.path)
             # Nothing of a private note spreads: a link names it, a model repeats its words.
@@ -250,7 +256,8 @@ class MemorySteps:
             # Nothing of a note spreads into one that more or fewer may read.
             said = [each for each in said if older[each.older].private == note.private]
             encode = self.encoder.encode
-            offline = changed_contexts(note, said, older, self._unclosed_context, encode)
+            unclosed = partial(self._unclosed_context, note)
+            offline = changed_contexts(note, said, older, unclosed, encode)
         linking = Linking(
             tuple(made),
             tuple(offline),
@@ -267,14 +274,21 @@ class MemorySteps:
         shown = [by_path[path] for path in plausible if path in by_path]
         return linking, self._link_question(note, shown, plausible, linking, owned)
 
-    def _unclosed_context(self, older: LinkCandidate) -> str:
-        """The context of an older note without what the analyzer closed it with."""
-        context = older.context
+    def _unclosed_context(self, note: Note, older: LinkCandidate) -> str:
+        """The context of an older note without what the analyzer closed it with; with that if the
+        note did it last, says so still, and there is room for more."""
+        context, is_own = older.context, len(older.context) <= _LONGEST_KEPT
+        own = islice(own_sentences(note), 1, None)
         for event in reversed(effective_events(self.index.events.read(older.key))):
             for change in event.changes:
                 closes = event.kind == "evolve" and event.model == ANALYZER
                 if closes and change.field == "context" and change.after == context:
-                    context = str(change.before or "")
+                    before = str(change.before or "")
+                    closing = context.removeprefix(before.rstrip(" .。"))
+                    is_own = is_own and event.trigger in (note.id, note.path)
+                    if is_own and any(is_quoted(each.text, closing) for each in own):
+                        return context
+                    context, is_own = before, False
         return context
 
     def _link_question(

@@ -151,6 +151,83 @@ def test_a_revision_of_a_note_whose_context_is_its_owners_is_proposed_for_the_li
     assert [each["title"] for each in shown["superseded_by"]] == [later]
 
 
+CLINIC = "The clinic's invoices are due after 30 days. Reminder after that. Late fee 5 euros."
+TERMS = "The clinic's invoices are due after 14 days now, not 30. The bank wanted it."
+FEE = "The clinic's late fee is now 8 euros, no longer 5 euros."
+BOTH = (
+    "Since 2026-06-20: The clinic's invoices are due after 14 days now, not 30"
+    f" — since 2026-06-20: {FEE}"
+)
+
+
+@pytest.fixture
+def clinic(amem: Program, tmp_path: Path) -> Path:
+    """A note that is proposed to revise “Clinic”, and will say more of it."""
+    assert amem("init", ".").code == 0
+    told(amem, "Clinic", "2026-03-04", CLINIC)
+    told(amem, "Terms", "2026-06-20", TERMS)
+    return tmp_path / "notes/Terms.md"
+
+
+def say(amem: Program, note: Path, text: str) -> None:
+    note.write_text(f"{note.read_text()}{text}\n")
+    assert amem("evolve").code == 0
+
+
+def accept_all(amem: Program) -> int:
+    return len(amem("review", "--accept-all", "--json").json["accepted"])
+
+
+def newer(amem: Program, title: str) -> list[str]:
+    return [each["title"] for each in amem("show", title, "--json").json["superseded_by"]]
+
+
+@pytest.mark.parametrize("accepted_before", [True, False])
+def test_a_second_revision_by_the_same_note_stands_beside_the_first(
+    amem: Program, clinic: Path, accepted_before: bool
+) -> None:
+    assert not accepted_before or accept_all(amem) == 1
+    say(amem, clinic, FEE)
+    assert accept_all(amem) == (1 if accepted_before else 2)
+    assert (context(amem, "Clinic"), newer(amem, "Clinic")) == (BOTH, ["Terms"])
+    # What is quoted is not proposed again.
+    say(amem, clinic, "Told to everyone.")
+    assert accept_all(amem) == 0
+    assert (context(amem, "Clinic"), newer(amem, "Clinic")) == (BOTH, ["Terms"])
+
+
+def test_what_a_note_revised_stays_so_when_it_revises_another_one(
+    amem: Program, clinic: Path
+) -> None:
+    told(
+        amem, "Piano", "2026-03-05", "The piano lesson of 45 minutes costs 38 at the music school."
+    )
+    assert accept_all(amem) == 1
+    say(amem, clinic, FEE)
+    assert accept_all(amem) == 1
+    say(amem, clinic, "From the new term on I charge 42 for a piano lesson at the music school.")
+    assert accept_all(amem) == 1
+    assert newer(amem, "Piano") == newer(amem, "Clinic") == ["Terms"]
+    assert context(amem, "Clinic") == BOTH
+
+
+def test_what_a_note_no_longer_says_makes_room_for_what_it_says(
+    amem: Program, clinic: Path
+) -> None:
+    assert accept_all(amem) == 1
+    clinic.write_text(clinic.read_text().replace("14 days", "10 days"))
+    assert amem("evolve").code == 0 and accept_all(amem) == 1
+    said = "Since 2026-06-20: The clinic's invoices are due after 10 days now, not 30."
+    assert context(amem, "Clinic") == said
+    # So does what another note says later.
+    told(amem, "Fee", "2026-07-01", FEE)
+    assert accept_all(amem) == 1
+    assert context(amem, "Clinic") == f"Since 2026-07-01: {FEE}"
+    clinic.write_text(clinic.read_text().replace(TERMS[:54].replace("14", "10"), "Trains and"))
+    assert amem("evolve").code == 0
+    assert newer(amem, "Clinic") == ["Fee"]
+
+
 UNCHANGED = [
     ("The clinic's invoices are due after 30 days.", "Two invoices of the clinic sent today."),
     ("Nitrate of the well: 0.14 mg/l.", "I do not like the pump of the well, it is not quiet."),
