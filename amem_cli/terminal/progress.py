@@ -180,12 +180,12 @@ class EvolveReport:
             self.output.plain("nothing is pending")
         elif self.count > NOTES_IN_FULL and self.outcomes:
             self.output.plain(self._summary(pending))
-            if self.dry_run:
-                # Keywords, tags and links of the earlier notes would change what the later get.
-                self.output.notice(
-                    "each note was weighed by the vault as it is; a run also goes by what it wrote"
-                    " before, so it may come to a few more or fewer"
-                )
+        if self.dry_run and len(self.outcomes) > 1 and not self.output.as_json:
+            # Keywords, tags and links of the earlier notes would change what the later get.
+            self.output.notice(
+                "each note was weighed by the vault as it is; a run also goes by what it wrote"
+                " before, so it may come to a few more or fewer"
+            )
         if batch.elsewhere:
             self.output.notice(f"another amem process did {plural(batch.elsewhere, 'note')}")
         if self._with_problems > PROBLEMS_SHOWN:
@@ -216,6 +216,8 @@ class EvolveReport:
             review = "" if self.dry_run else " (amem review)"
             parts.append(f"{plural(counts['proposed'], 'change')} proposed{review}")
         verb = "would be processed" if self.dry_run else "processed"
+        if self.dry_run:
+            parts = [f"about {part}" for part in parts]
         waiting = f"; {plural(pending, 'note')} still pending" if pending else ""
         done = plural(len(self.outcomes) - pending, "note")
         return f"{done} {verb}: {', '.join(parts)}{waiting}"

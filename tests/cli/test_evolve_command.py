@@ -125,8 +125,37 @@ def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: P
     assert few.count("keywords") == 2 and "processed" not in few
     planned = amem("evolve", "--all", "--dry-run")
     assert planned.out.startswith(f"{COUNT - 2} notes would be processed: ")
+    assert planned.out.count(", about ") >= 2 and ": about " in planned.out
     assert "a few more or fewer" in planned.err
     assert len(times_processed(vault)) == 2
+
+
+def test_a_dry_run_of_a_note_whose_turn_it_is_counts_what_the_run_makes(
+    amem: Program, tmp_path: Path
+) -> None:
+    root = amem.empty_vault()
+    for day, text in enumerate(
+        (
+            "Lamination of croissant dough needs butter at 14 degrees, else it tears.",
+            "Rye croissant dough needs warm butter and a long rest.",
+            "Croissant dough: butter at 16 degrees now, not 14, then lamination tears less.",
+            "The croissant dough tore in lamination, the butter was at 4 degrees.",
+        ),
+        1,
+    ):
+        title = f"Bake {day}"
+        write_note(root, f"{title}.md", f"---\ncreated: 2026-03-0{day}\n---\n{text}\n")
+        told = []
+        for how in (("--dry-run",), ()):
+            (note,) = amem("evolve", title, *how, "--json").json["notes"]
+            told.append({name: note[name] for name in ("links", "suggested", "proposed")})
+        planned, made = ({name: len(of[name]) for name in of} for of in told)
+        assert planned == made
+    both = amem("evolve", "Bake 3", "Bake 4", "--dry-run")
+    assert (
+        "a few more or fewer" in both.err
+        and "more or fewer" not in amem("evolve", "Bake 4", "--dry-run").err
+    )
 
 
 def test_a_command_processes_what_was_saved_a_moment_ago_and_a_watcher_says_that_it_waits(
