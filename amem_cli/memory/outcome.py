@@ -28,10 +28,12 @@ AskedFor = Literal["all", "context", "nothing"]
 @dataclass(frozen=True, slots=True)
 class ModelTrust:
     """How far a model is trusted: what it is asked for (`all` is metadata, links and changes at
-    once), and the least strength by the evidence, 0..1, at which its yes to a link counts."""
+    once), the least strength by the evidence, 0..1, at which its yes to a link counts, and whether
+    its keywords are asked for with all."""
 
     asked_for: AskedFor
     plausible: float = PLAUSIBLE
+    keywords: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class ProcessSettings:
         attempts: how often the model is asked about one note; the second time for what was refused.
         trusted: the model is good enough to overrule the analyzer.
         plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
+        keywords: a trusted model is asked for keywords, too.
         minimum_strength: least strength, 0..1, of a link that the analyzer writes; weaker ones are
             suggested.
     """
@@ -74,6 +77,7 @@ class ProcessSettings:
     attempts: int = 2
     trusted: bool = False
     plausible: float = PLAUSIBLE
+    keywords: bool = True
     minimum_strength: float = MINIMUM_STRENGTHS["usual"]
     judging: JudgeLimits = JudgeLimits()
 

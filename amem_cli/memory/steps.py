@@ -143,28 +143,29 @@ class MemorySteps:
         # The note's context is not known yet; its own words must do to find older notes.
         labels = tuple(name for name in missing if name != "context")
         linking, question = self._links(filled(note, values.metadata(labels)), text, owned)
-        if not missing and question is None:
-            return Description(kept), linking
+        asked = tuple(name for name in missing if name != "keywords" or settings.keywords)
+        if not asked and question is None:
+            return Description(filled(values.metadata(missing), kept)), linking
         public_tags = values.tag_counts()
         offered = MetadataQuestion(
             note.title,
             text,
-            missing,
+            asked,
             values.offered_tags(public_tags),
             beside=f"{note.created[:10]}\n{shown_text(question) if question is not None else ''}",
         )
         answer = yield from NoteQuestion(
             model.name,
             note,
-            offered if missing else None,
+            offered if asked else None,
             question,
             public_tags,
             similarity,
         ).ask(settings)
         # The model was asked, also if nothing that it said of links is believed.
         by_model = Step(answer.step.model, answer.step.prompt)
-        description = Description(kept, by_model)
-        if missing:
+        description = Description(filled(values.metadata(missing), kept), by_model)
+        if asked:
             description = answer.description(missing, values, kept)
         return description, answer.linking or linking
 

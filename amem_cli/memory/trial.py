@@ -40,7 +40,7 @@ from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
 from amem_cli.notes.note import METADATA_FIELDS, Note
 
 # The verdict on a model holds for one set of cases; a change of them takes another name.
-TRIAL = "trial-4"
+TRIAL = "trial-5"
 VOCABULARY = ("baking", "garden", "health", "home", "travel", "work", "sports", "books")
 # So many are asked before it is clear that a model can do nothing with such a question.
 PROBES = 2

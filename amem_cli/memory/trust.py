@@ -41,10 +41,14 @@ def least_plausible(reliability: float) -> float:
 
 Grade = Literal["good", "fair", "poor"]
 
+# Of contexts, for a model that is asked for them alone; of the others the analyzer's are no worse.
+_LEAST_CONTEXTS = 0.75
+# Of notes with a right keyword; below it the analyzer's are taken, whatever else the model can do.
+_LEAST_KEYWORDS = 0.75
 # A model is asked for all at once only if it reaches all of these shares. Its links need evidence
 # besides, so one look-alike in five may slip through.
 _REQUIRED = (
-    ("notes described", "described", 0.75),
+    ("right contexts", "contexts", _LEAST_CONTEXTS),
     ("related notes linked", "found", 0.75),
     ("look-alikes left alone", "refused", 0.8),
     ("changes noticed", "changes_found", 0.5),
@@ -53,8 +57,6 @@ _REQUIRED = (
 )
 # A share is fair if it reaches so much of what is required.
 _FAIR = 2 / 3
-# Of contexts, for a model that is asked for them alone; of the others the analyzer's are no worse.
-_LEAST_CONTEXTS = 0.75
 # Below this the analyzer would do nearly all of the work anyway.
 LEAST_VALID_OF_ALL = 0.5
 # After so many in a row without any answer no more is asked.
@@ -99,12 +101,6 @@ class CaseResult:
         """False if the model could not be asked at all."""
         return self.valid or self.prompt_tokens > 0
 
-    @property
-    def described(self) -> bool | None:
-        """Whether all of the metadata that it was asked for is right."""
-        asked = [each for each in (self.context, self.keywords) if each is not None]
-        return all(asked) if asked else None
-
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -127,7 +123,7 @@ class Figures:
     """What the cases that are counted add up to.
 
     Attributes:
-        described: notes with a right context and right keywords, as far as it was asked for them.
+        contexts, keywords: notes with a right context, and with right keywords.
         reliability, plausible: see the functions `reliability` and `least_plausible`.
         tokens_per_second: of the answers, reading the prompts included in the time.
         prompt_tokens_per_note, answer_tokens_per_note: means of the cases that it could be asked.
@@ -137,7 +133,6 @@ class Figures:
     valid: Share
     contexts: Share
     keywords: Share
-    described: Share
     found: Share
     refused: Share
     changes_found: Share
@@ -155,11 +150,11 @@ class Figures:
 
     @property
     def grades(self) -> dict[str, Grade]:
-        """How good the shares are that the verdict depends on, by name; `good` is good enough for
-        a model that is asked for all. Without those that were never asked."""
+        """How good the shares are that the verdict depends on, by name; `good` is good enough to
+        ask for it. Without those that were never asked."""
         return {
             name: _grade(share.value, least)
-            for _, name, least in _REQUIRED
+            for _, name, least in (*_REQUIRED, ("", "keywords", _LEAST_KEYWORDS))
             for share in (getattr(self, name),)
             if share.asked
         }
@@ -171,11 +166,13 @@ def _grade(value: float, least: float) -> Grade:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a model is fit for, in a line, and what to do."""
+    """What a model is fit for, in a line, and what to do; `keywords` tells whether a model that is
+    asked for all is asked for these as well."""
 
     kind: VerdictKind
     line: str
     advice: str
+    keywords: bool = False
 
     @property
     def asked_for(self) -> AskedFor:
@@ -217,7 +214,6 @@ def figures_of(results: Sequence[CaseResult]) -> Figures:
         valid=Share(sum(one.valid for one in results), len(results)),
         contexts=_share(one.context for one in results),
         keywords=_share(one.keywords for one in results),
-        described=_share(one.described for one in results),
         found=found,
         refused=refused,
         changes_found=_share(one.change_found for one in results),
@@ -243,11 +239,15 @@ def verdict_on(results: Sequence[CaseResult]) -> Verdict:
         )
     short = _shortcomings(figures, alone=all(one.alone for one in results))
     if not short:
-        return Verdict(
-            "fit",
-            "fit: amem will ask it for metadata, links and changes",
-            f"Its links count if the evidence gives them {figures.plausible:.3g} or more.",
-        )
+        keywords = figures.keywords.value >= _LEAST_KEYWORDS
+        line = "fit: amem will ask it for contexts, keywords, tags, links and changes"
+        if not keywords:
+            line = (
+                "fit: amem will ask it for contexts, tags, links and changes; keywords are made"
+                f" without it, only {figures.keywords} are right"
+            )
+        advice = f"Its links count if the evidence gives them {figures.plausible:.3g} or more."
+        return Verdict("fit", line, advice, keywords)
     return Verdict(
         "usable",
         f"usable: amem will ask it for contexts alone, {figures.contexts} are right"

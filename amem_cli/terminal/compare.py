@@ -29,6 +29,8 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
     """Every note that a side was asked about, and what that adds up to."""
     for letter, side in zip(LETTERS, comparison.sides, strict=True):
         asked = "metadata, links and changes" if side.settings.trusted else "contexts alone"
+        if side.settings.trusted and not side.settings.keywords:
+            asked = "contexts, tags, links and changes"
         how = "no model is asked" if side.model is None else f"asked for {asked}"
         console.print((f"{letter}  ", "bold cyan"), on_one_line(side.name), (f"  {how}", "dim"))
     for number in range(max(map(len, comparison.results))):

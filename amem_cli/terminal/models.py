@@ -87,7 +87,8 @@ def report_document(report: ModelReport) -> dict[str, Any]:
 
 # What a model did, as a person asks for it, and the name of its share.
 _ROWS = (
-    ("describes", "described"),
+    ("contexts", "contexts"),
+    ("keywords", "keywords"),
     ("links", "found"),
     ("leaves look-alikes alone", "refused"),
     ("notices changes", "changes_found"),

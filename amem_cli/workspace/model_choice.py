@@ -81,7 +81,7 @@ def report_on_models(
     new, figures = report.verdict, report.figures
     if new is not None and figures is not None:
         today = date.today().isoformat()
-        verdict = StoredVerdict(new.kind, new.line, today, figures.reliability)
+        verdict = StoredVerdict(new.kind, new.line, today, figures.reliability, new.keywords)
         # Testing took up to a minute: the result is given even if it cannot be stored.
         try:
             subject = model_subject(settings, workspace.environment)

@@ -346,5 +346,6 @@ def process_settings(settings: Settings, trust: ModelTrust) -> ProcessSettings:
         deadline=settings.llm_deadline_seconds,
         trusted=trust.asked_for == "all",
         plausible=trust.plausible,
+        keywords=trust.keywords,
         minimum_strength=MINIMUM_STRENGTHS[settings.evolution_links],
     )

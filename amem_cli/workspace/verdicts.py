@@ -24,12 +24,14 @@ class StoredVerdict:
     Attributes:
         day: when the test was made.
         reliability: how often its yes to a link is right, 0..1 (see `memory.trust`).
+        keywords: whether a fit model is asked for keywords, too.
     """
 
     kind: str
     line: str
     day: str
     reliability: float
+    keywords: bool
 
 
 def model_subject(settings: Settings, environment: Mapping[str, str]) -> str:
@@ -65,7 +67,7 @@ def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdic
     reliability = stored.get("reliability")
     if kind not in KINDS or not isinstance(reliability, float) or not 0 <= reliability <= 1:
         return None
-    return StoredVerdict(kind, line, day, reliability)
+    return StoredVerdict(kind, line, day, reliability, stored.get("keywords") is True)
 
 
 def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str, str]) -> None:
@@ -95,7 +97,7 @@ def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
     asked = asked_for(verdict.kind)
     if asked == "all" and not named:
         return ModelTrust("context")
-    return ModelTrust(asked, least_plausible(verdict.reliability))
+    return ModelTrust(asked, least_plausible(verdict.reliability), verdict.keywords)
 
 
 def _asked_with() -> str:

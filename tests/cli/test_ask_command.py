@@ -167,7 +167,7 @@ def test_a_model_answers_with_its_sources(vault: Program) -> None:
 def test_a_model_that_a_test_found_unfit_is_not_asked(vault: Program) -> None:
     with ChatServer() as server:
         named = Settings(llm_backend="openai", llm_model="good", llm_base_url=server.url)
-        verdict = StoredVerdict("unfit", "it invents", "2026-03-02", 0.9)
+        verdict = StoredVerdict("unfit", "it invents", "2026-03-02", 0.9, keywords=False)
         environment = {**os.environ, **vault.environment}
         store_verdict(model_subject(named, environment), verdict, environment)
         assert vault("ask", QUESTION, "--json", **server.variables("good")).json["how"] == "extract"

@@ -243,8 +243,8 @@ def test_a_good_model_is_fit_and_remembered_as_such(vault: Program) -> None:
         again = vault("model", "use", "test-model", "--base-url", server.url)
         assert "tested before: fit" in again.out
         shown = vault("model", "test")
-        assert shown.out.startswith("fit: amem will ask it for metadata, links and changes\n")
-        for row in ("describes", "links", "leaves look-alikes alone", "notices changes"):
+        assert shown.out.startswith("fit: amem will ask it for contexts, keywords, tags,")
+        for row in ("contexts", "keywords", "links", "leaves look-alikes alone", "notices changes"):
             line = next(line for line in shown.out.splitlines() if line.startswith(f"  {row}  "))
             assert re.search(r"(\d+) of \1 +good$", line)
         assert "10 tokens" in shown.out

@@ -85,7 +85,6 @@ def test_a_model_that_was_lost_or_too_slow_gets_a_reason_instead_of_a_verdict() 
 @pytest.mark.parametrize(
     ("place", "worse"),
     [
-        (1, {"keywords": False}),
         (1, {"found": 0}),
         (1, {"refused": 1}),
         (0, {"change_found": False}),
@@ -98,6 +97,41 @@ def test_one_weakness_throughout_makes_it_only_usable(place: int, worse: dict[st
         for one in GOOD
     ]
     assert kind(weak) == "usable"
+
+
+def test_keywords_are_judged_by_themselves() -> None:
+    for wrong, asked in ((2, True), (3, False)):
+        weak = [replace(one, keywords=False) for one in GOOD[:wrong]]
+        verdict = verdict_on([*weak, *GOOD[wrong:]])
+        assert (verdict.kind, verdict.asked_for, verdict.keywords) == ("fit", "all", asked)
+        assert ("keywords are made without it" in verdict.line) == (not asked)
+    grades = figures_of([*weak, *GOOD[3:]]).grades
+    assert (grades["contexts"], grades["keywords"]) == ("good", "fair")
+    assert "keywords" not in figures_of([LITTLE]).grades
+
+
+def test_a_model_whose_keywords_are_bad_is_asked_for_all_but_keywords(tmp_path: Path) -> None:
+    for at, keywords in enumerate((True, False)):
+        (tmp_path / str(at)).mkdir()
+        ports, model = open_vault(tmp_path / str(at)), EchoSchemaModel()
+        path = add(ports, NewNote(NEW, title="Torn"))
+        process = memory_process(ports, model, trusted=True, keywords=keywords)
+        outcome = process.run(path, asked=True)
+        asked = {name for each in model.requests for name in each.schema["properties"]}
+        assert {"context", "tags"} <= asked and ("keywords" in asked) == keywords
+        assert keywords or outcome.metadata.keywords
+
+
+def test_where_only_keywords_are_missing_the_model_is_asked_about_links_alone(
+    tmp_path: Path,
+) -> None:
+    ports, model = open_vault(tmp_path), EchoSchemaModel()
+    add(ports, NewNote(OLD, title="Lamination"))
+    path = add(ports, NewNote(NEW, title="Torn", context="Mine.", tags=["mine"]))
+    process = memory_process(ports, model, trusted=True, keywords=False, plausible=0.0)
+    assert process.run(path, asked=True).metadata.keywords
+    assert model.requests
+    assert not any("keywords" in each.schema["properties"] for each in model.requests)
 
 
 def test_answers_of_the_wrong_form_make_it_unfit() -> None:

@@ -30,7 +30,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def told(settings: Settings, kind: str, environment: dict[str, str], sure: float = 0.9) -> None:
-    verdict = StoredVerdict(kind, f"{kind} for it", "2026-03-02", sure)
+    verdict = StoredVerdict(kind, f"{kind} for it", "2026-03-02", sure, keywords=True)
     store_verdict(model_subject(settings, environment), verdict, environment)
 
 
