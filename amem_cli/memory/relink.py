@@ -123,7 +123,12 @@ def with_provisional_links_judged(
             changes.append(LinkUpdate(*ends, removed=True, reason=reason))
         else:
             changes.append(LinkUpdate(*ends, now.strength, now.relation, reason=now.reason))
-    return replace(linking, provisional_changes=tuple(changes))
+    # What the note changed in older ones since then, or a person accepted of that, is done.
+    # The note may have got its id by that run.
+    caused = [index.events.triggered_by(key) for key in (note.id, note.path) if key]
+    told = {each.path for events in caused for each in events if each.id > run.id}
+    evolutions = tuple(each for each in linking.evolutions if each.path not in told)
+    return replace(linking, provisional_changes=tuple(changes), evolutions=evolutions)
 
 
 def machine_links(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.editing.edit import link
+from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo
 from amem_cli.errors import ModelError
 from amem_cli.index.memory_index import VaultPorts
@@ -301,3 +302,20 @@ def test_an_agent_can_organise_it_before_the_judge_comes_to_it(ports: VaultPorts
     (question,) = next_questions(process, ["Morning batch.md"], "agent")
     assert isinstance(question, Question)
     assert {"context", "keywords", "links"} <= set(question.request.schema["properties"])
+
+
+@pytest.mark.parametrize("decision", ["waits", "accepted", "rejected"])
+def test_a_change_is_proposed_once_though_the_note_is_judged_twice(
+    ports: VaultPorts, decision: str
+) -> None:
+    new = "Lamination of croissant dough, butter.\n\nThe fridge of the bakery is set to 5 now."
+    write_note(ports.vault.root, "Morning batch.md", f"---\ncreated: 2029-01-02\n---\n{new}\n")
+    synchronise(ports)
+    judge = FakeJudge({"Lamination of dough": {"supersedes": 0.9}})
+    assert hurried(ports, judge, answers=1).pending
+    items = review_items(ports)
+    assert len(items) == 1
+    if decision != "waits":
+        (accept if decision == "accepted" else reject)(ports, items)
+    assert not later(ports, judge).proposed
+    assert len(ports.changes.waiting()) == (decision == "waits")
