@@ -302,12 +302,11 @@ def _told_apart(
 
 def _mark(citation: Citation) -> str:
     """After the number of a quotation, what replaced its note."""
-    kinds = (("superseded", citation.superseded_by), ("contradicted", citation.contradicted_by))
     marks = []
-    for kind, notes in kinds:
-        if newer := " and ".join(f"“{' '.join(note.title.split())}”" for note in notes):
-            since = f" since {notes[0].made[:10]}" if notes[0].made else ""
-            marks.append(f", {kind} by {newer}{since}")
+    for kind, notes in citation.by_word.items():
+        newer = " and ".join(f"“{' '.join(note.title.split())}”" for note in notes)
+        since = f" since {notes[0].made[:10]}" if notes[0].made else ""
+        marks.append(f", {kind} by {newer}{since}")
     return "".join((*marks, f"; {citation.now}" if citation.now else ""))
 
 
@@ -353,7 +352,7 @@ def _nearness(
 
 
 def _citation(ports: VaultPorts, source: QuotedNote, quote: str) -> Citation:
-    names = ("id", "path", "title", "created", "via", "superseded_by", "contradicted_by")
+    names = ("id", "path", "title", "created", "via", *Supersession.__slots__)
     own = {name: getattr(source, name) for name in names}
     line = _line_of(ports, source.path, quote)
     now = _closing(ports.index, source.id or source.path)

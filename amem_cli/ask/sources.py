@@ -129,6 +129,7 @@ def find_sources(
             quotable=_GAP.join(each.quotable for each in excerpts if each.quotable),
             superseded_by=tuple(each for each in hit.superseded_by if each.path not in hidden),
             contradicted_by=tuple(each for each in hit.contradicted_by if each.path not in hidden),
+            in_part=hit.in_part,
         )
         for path, hit, excerpts in (
             (path, by_path[path], sorted(own, key=lambda each: each.place))
@@ -210,10 +211,9 @@ def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
 def heading(source: QuotedNote, labels: dict[str, str]) -> str:
     """One line with a source's label, title, day, and the notes by which it no longer holds."""
     day = f" ({source.created[:10]})" if source.created else ""
-    kinds = (("superseded", source.superseded_by), ("contradicted", source.contradicted_by))
     relations = [
         f"{kind} by {labels.get(note.path) or f'“{quote_line(note.title, _TITLE_BYTES)}”'}"
-        for kind, newer in kinds
+        for kind, newer in source.by_word.items()
         for note in newer
     ]
     linked = f" [{'; '.join(relations)}]" if relations else ""

@@ -255,7 +255,8 @@ def list_(
     for each in notes:
         note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
-        mark = "  (superseded)" if each.supersession.superseded_by else ""
+        said = each.supersession
+        mark = f"  ({next(iter(said.by_word))})" if said.superseded_by else ""
         # A title may hold a line break, but a script reads one note a line.
         console.print(f"{note.id or '-':<16}  {day_of(note)}  ", titled(note, ""), f"{mark}{tags}")
 

@@ -44,7 +44,8 @@ CREATE TABLE events(
   seconds REAL NOT NULL) WITHOUT ROWID;
 CREATE INDEX events_by_note ON events(note, event);
 CREATE TABLE superseded(owner TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
-  relation TEXT NOT NULL, event TEXT NOT NULL, PRIMARY KEY(owner, source, target)) WITHOUT ROWID;
+  relation TEXT NOT NULL, event TEXT NOT NULL, in_part INTEGER NOT NULL,
+  PRIMARY KEY(owner, source, target)) WITHOUT ROWID;
 CREATE INDEX superseded_by_target ON superseded(target);
 CREATE TABLE decisions(source TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
   kept INTEGER NOT NULL, PRIMARY KEY(source, target)) WITHOUT ROWID;

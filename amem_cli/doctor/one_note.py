@@ -34,7 +34,7 @@ from amem_cli.notes.names import (
 )
 from amem_cli.notes.note import Note, body_place, parse_note
 from amem_cli.notes.note_links import all_links
-from amem_cli.search.search import supersessions
+from amem_cli.search.search import Supersession, supersessions
 
 # Least likeness of a suggested name.
 _LIKENESS = 0.7
@@ -128,12 +128,14 @@ class NoteChecks:
         targets = {target for link, target in leads.items() if link.target and target} - {path}
         known = supersessions(ports.index, sorted(targets)) if targets else {}
         for link, target in leads.items():
-            newer = known[target].superseded_by if target in known else ()
+            said = known.get(target or "", Supersession())
+            newer = said.superseded_by
             # The note that replaces the older one has to name it.
             if not newer or any(each.path == path for each in newer):
                 continue
             names = " and ".join(f"“{each.title}”" for each in newer)
-            message = f"the note of the link [[{link.target}]] is superseded by {names}"
+            (word, *_) = said.by_word
+            message = f"the note of the link [[{link.target}]] is {word} by {names}"
             hint = "Link to the newer note, if that is meant."
             finding = Finding(path, message, hint, severity="notice", check="superseded")
             start, end = target_span(text, link)

@@ -38,10 +38,7 @@ def _card(view: NoteView, source: str) -> str:
     parts = [f"**{_plain(note.title)}** · {note.made[:10]} · {note.path}"]
     parts += [
         f"⚠ {kind} by **{_plain(each.title)}** since {each.made[:10]}"
-        for kind, those in (
-            ("superseded", view.supersession.superseded_by),
-            ("contradicted", view.supersession.contradicted_by),
-        )
+        for kind, those in view.supersession.by_word.items()
         for each in those
     ]
     if note.context:

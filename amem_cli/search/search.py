@@ -106,15 +106,28 @@ def _plain_place(place: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supersession:
-    """The notes whose links say of a note that it no longer holds, the newest first."""
+    """The notes whose links say of a note that it no longer holds, the newest first.
+
+    `in_part` are the paths of those that supersede only a part of it, as far as amem can tell.
+    """
 
     superseded_by: tuple[NoteSummary, ...] = ()
     contradicted_by: tuple[NoteSummary, ...] = ()
+    in_part: frozenset[str] = frozenset()
 
     @property
     def newer(self) -> tuple[NoteSummary, ...]:
         """All of them, those that supersede it first."""
         return self.superseded_by + self.contradicted_by
+
+    @property
+    def by_word(self) -> dict[str, list[NoteSummary]]:
+        """The same by what a person reads of the older note: superseded, revised, contradicted."""
+        words: dict[str, list[NoteSummary]] = {}
+        for note in self.superseded_by:
+            word = "revised" if note.path in self.in_part else "superseded"
+            words.setdefault(word, []).append(note)
+        return {**words, **({"contradicted": [*each]} if (each := self.contradicted_by) else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +311,7 @@ def _by_path(
     index: MemoryIndex, links: Iterable[SupersedingLink], filters: Filters
 ) -> dict[str, Supersession]:
     newer: dict[tuple[str, str], list[NoteSummary]] = {}
+    links = list(links)
     for link in links:
         note = index.notes.summary(link.newer)
         if note is not None and filters.is_past(note):
@@ -309,6 +323,7 @@ def _by_path(
         older: Supersession(
             superseded_by=tuple(newer.get((older, "supersedes"), ())),
             contradicted_by=tuple(newer.get((older, "contradicts"), ())),
+            in_part=frozenset(each.newer for each in links if each.older == older and each.in_part),
         )
         for older, _ in newer
     }
@@ -358,6 +373,7 @@ def with_current_first(
                     rank_score=score,
                     superseded_by=own.superseded_by,
                     contradicted_by=own.contradicted_by,
+                    in_part=own.in_part,
                 )
             )
     return ordered[::-1]

@@ -11,11 +11,10 @@ from amem_cli.terminal.output import plural, titled
 
 if TYPE_CHECKING:
     from amem_cli.ask.ask import Answer
-    from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Change, LinkRecord
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.read import LinkView, NoteView
-    from amem_cli.search.search import Hit
+    from amem_cli.search.search import Hit, Supersession
     from amem_cli.terminal.output import Console, Row
     from amem_cli.workspace.workspace import SearchResult
 
@@ -47,7 +46,7 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
         console.print(*score, titled(hit.note), (f"  {hit.note.path}", "dim"))
         if supersedes:
             console.print("      ", (f"supersedes “{titles.get(hit.via, hit.via)}”", "cyan"))
-        show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
+        show_supersession(console, hit, indent="      ")
         if hit.snippet:
             console.print("      ", *_marked(hit))
         if hit.note.tags:
@@ -68,7 +67,7 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
 def _show_nearest(console: Console, hit: Hit, style: str) -> None:
     nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
     console.print(nearest, titled(hit.note, style), (f"  {hit.note.path}", "dim"))
-    show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
+    show_supersession(console, hit, indent="      ")
 
 
 def _supersedes(hit: Hit, hits: Sequence[Hit]) -> bool:
@@ -78,15 +77,8 @@ def _supersedes(hit: Hit, hits: Sequence[Hit]) -> bool:
     return any(each.path == hit.note.path for each in newer)
 
 
-def show_supersession(
-    console: Console,
-    superseded_by: Sequence[NoteSummary],
-    contradicted_by: Sequence[NoteSummary],
-    *,
-    indent: str = "",
-) -> None:
-    kinds = (("superseded", superseded_by), ("contradicted", contradicted_by))
-    for kind, note in ((kind, note) for kind, notes in kinds for note in notes):
+def show_supersession(console: Console, said: Supersession, *, indent: str = "") -> None:
+    for kind, note in ((kind, note) for kind, notes in said.by_word.items() for note in notes):
         since = f" since {note.made[:10]}" if note.made else ""
         name = f"“{note.title}”"
         console.print((f"{indent}{kind} by ", "yellow"), name, (since, "yellow"))
@@ -205,7 +197,7 @@ def show_note(console: Console, view: NoteView) -> None:
     console.print(titled(summary))
     place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
     console.print((place, "dim"))
-    show_supersession(console, view.supersession.superseded_by, view.supersession.contradicted_by)
+    show_supersession(console, view.supersession)
     if summary.context:
         console.print((summary.context, "italic"))
     if summary.keywords:
@@ -260,7 +252,7 @@ def show_answer(console: Console, answer: Answer) -> None:
         path = (f"  {on_one_line(citation.path)}{line}{day}", "dim")
         title = (on_one_line(citation.title), "bold")
         console.print((f"\n[{number}] ", "green"), title, path, (linked, "cyan"))
-        show_supersession(console, citation.superseded_by, citation.contradicted_by, indent="    ")
+        show_supersession(console, citation, indent="    ")
         if citation.quote:
             console.print(f"    {citation.quoted}")
         if citation.now:

@@ -130,7 +130,7 @@ def test_a_revision_in_natural_words_is_proposed_and_quotes_what_holds_now(
     assert waiting["path"] == f"notes/{title}.md"
     assert quoted in waiting["after"]
     shown = amem("review", "--list").out
-    assert "accepting it also marks the whole note as superseded by that one" in shown
+    assert "accepting it also marks the note as revised by that one" in shown
     assert amem("review", "--accept-all").code == 0
     shown = amem("show", title, "--json").json
     assert [each["title"] for each in shown["superseded_by"] + shown["contradicted_by"]] == [later]
@@ -194,6 +194,31 @@ def test_a_second_revision_by_the_same_note_stands_beside_the_first(
     say(amem, clinic, "Told to everyone.")
     assert accept_all(amem) == 0
     assert (context(amem, "Clinic"), newer(amem, "Clinic")) == (BOTH, ["Terms"])
+
+
+def test_a_note_that_is_revised_in_part_is_said_to_be_revised(
+    amem: Program, clinic: Path, tmp_path: Path
+) -> None:
+    assert accept_all(amem) == 1
+    question = "when are the clinic's invoices due"
+    shown = {
+        "show": amem("show", "Clinic").out,
+        "search": amem("search", question, "--mode", "keyword").out,
+        "ask": amem("ask", question).out,
+    }
+    for said in shown.values():
+        assert "revised by “Terms” since 2026-06-20" in said and "superseded" not in said
+    # The newer note is quoted first all the same.
+    assert shown["ask"].index("14 days") < shown["ask"].index("30 days")
+    assert "(revised)" in amem("list").out
+    assert amem("obsidian").code == 0
+    assert "Clinic" not in (tmp_path / ".obsidian/snippets/amem.css").read_text()
+    # It follows a rename of either.
+    assert amem("mv", "Clinic", "Invoices").code == amem("mv", "Terms", "Days").code == 0
+    assert "revised by “Days”" in amem("show", "Invoices").out
+    # What the person says counts as they say it.
+    assert amem("link", "Days", "Invoices", "--relation", "supersedes").code == 0
+    assert "superseded by “Days”" in amem("show", "Invoices").out
 
 
 def test_what_a_note_revised_stays_so_when_it_revises_another_one(
