@@ -29,6 +29,7 @@ from amem_cli.analyzer.cue_patterns import (
 from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences, straight
 from amem_cli.analyzer.revisions import (
     Revision,
+    SignedSentence,
     possible_revisions,
     revision_probability,
     signed_sentences,
@@ -223,7 +224,7 @@ def statements(
         total=total,
         judged=judged or {},
     )
-    found += _proposed(possible, candidates, judged or {}, note.title)
+    found += _proposed(possible, candidates, judged or {}, sentences)
     first: dict[int, Statement] = {}
     for each in sorted(found, key=_order):
         first.setdefault(each.older, each)
@@ -491,7 +492,7 @@ def _proposed(
     possible: Iterable[Revision],
     candidates: Sequence[LinkCandidate],
     judged: Mapping[int, Mapping[str, float]],
-    title: str,
+    own: Sequence[OwnSentence],
 ) -> Iterator[Statement]:
     """What a note likely says of older ones that it does not name, and that they do not quote
     already, the likeliest first."""
@@ -505,11 +506,10 @@ def _proposed(
     ]
     likely.sort(key=lambda pair: -pair[0])
     for _, revision in likely[:_MOST_PROPOSED]:
-        older = candidates[revision.older]
-        new = [each for each in revision.sentences if not older.quotes(each.own.text)]
+        new = _not_told(candidates[revision.older], revision, own)
         if not new:
             continue
-        in_text = [each for each in new if each.own.text != title]
+        in_text = [each for each in new if each.own != own[0]]
         best, *further = in_text or new
         tables = {sign.table for sign in best.signs}
         kind: Kind = "replaced"
@@ -530,3 +530,15 @@ def _proposed(
         quoted = (best.own.folded[sign.start : sign.end].strip(), text, best.own.folded)
         behind = best.own.following
         yield Statement(revision.older, kind, "subject", *quoted, behind, acts=True, sure=False)
+
+
+def _not_told(
+    older: LinkCandidate, revision: Revision, own: Sequence[OwnSentence]
+) -> list[SignedSentence]:
+    """The sentences with signs of change that stand behind all that the older note quotes: a
+    quotation may answer to any sign before it, or to the first one."""
+    places = {each: at for at, each in enumerate(own)}
+    first = min(places[each.own] for each in revision.sentences)
+    told = [at for at, each in enumerate(own) if at and older.quotes(each.text)]
+    until = max(first, *told) if told else -1
+    return [each for each in revision.sentences if places[each.own] > until]

@@ -183,7 +183,8 @@ class LinkCandidate:
         links: paths that the candidate links to.
         created: when it was made, as far as the index tells; see `moment_made`.
         key: its id, or its path if it has none.
-        asked: contexts for it that wait for a person because of the new note.
+        told: what its context, or one that waits for a person, was closed with by notes of the
+            new one's day.
     """
 
     path: str
@@ -200,11 +201,11 @@ class LinkCandidate:
     key: str = ""
     aliases: tuple[str, ...] = ()
     private: bool = False
-    asked: str = ""
+    told: str = ""
 
     def quotes(self, sentence: str) -> bool:
-        """Whether its context, or one that waits, quotes a sentence, perhaps cut."""
-        return is_quoted(sentence, f"{self.context}\n{self.asked}")
+        """Whether it was told a sentence of the new note already, perhaps cut."""
+        return is_quoted(sentence, self.told)
 
 
 class SharedTerm(NamedTuple):

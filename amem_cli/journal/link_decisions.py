@@ -238,15 +238,15 @@ def value_today(
     """
     if change.field == "context":
         context, base = str(change.after), str(change.before).rstrip(" .。")
-        closing, is_more = (
-            owned.closed_by,
-            context.startswith(base) and note.context != change.before,
-        )
-        if is_more and closing is not None and closing.trigger == trigger:
-            more = context[len(base) :]
-            if note.context.startswith(base) and more not in note.context:
-                more = more if base else f" — {more[:1].lower()}{more[1:]}"
-                context = note.context.rstrip(" .。") + more
+        now, closing = note.context.rstrip(" .。"), owned.closed_by
+        more = context.removeprefix(base)
+        alone = more.lstrip(" —")
+        stays = closing is not None and closing.trigger == trigger and now.startswith(base)
+        # What it closed the context with before may have been taken back.
+        is_gone = more not in (alone, context) and base.startswith(now)
+        if context.startswith(base) and more not in now and (stays or is_gone):
+            behind = more if base else f" — {alone[:1].lower()}{alone[1:]}"
+            context = f"{now}{behind}" if now else f"{alone[:1].upper()}{alone[1:]}"
         free = owned.may_replace_context(note.context)
         return context if free and context != note.context else None
     present: tuple[str, ...] = getattr(note, change.field)

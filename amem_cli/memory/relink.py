@@ -110,13 +110,15 @@ def with_provisional_links_judged(
     linking: Linking,
 ) -> Linking:
     """The links with the changes of those that a run made which waits for the judge: each becomes
-    what it would be if the judge had been asked at once."""
-    made = {link.target for event in events if event.cause == run.id for link in event.links}
+    what it would be if the judge had been asked at once, unless it says something else by now."""
+    made = [link for event in events if event.cause == run.id for link in event.links]
+    relations = {link.target: link.relation for link in made}
     said = {link.target: link for link in linking.links}
     reason = f"the {JUDGE}, which had no time before, does not bear it out"
     changes = []
     for summary, record in machine_links(index, owned):
-        if record.target not in made or summary.path not in linking.judged:
+        is_as_made = relations.get(record.target) == record.relation
+        if not is_as_made or summary.path not in linking.judged:
             continue
         ends, now = (note.path, summary.path), said.get(summary.path)
         if now is None:

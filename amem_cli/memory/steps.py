@@ -205,8 +205,14 @@ class MemorySteps:
             # Only then the queue is asked: it takes long in a large vault.
             earlier = self._earlier(note, waiting_notes(self.index, self.now))
             nearest = near(earlier) if earlier.absent else nearest
+        day = note.created[:10]
+
+        def told(older: LinkCandidate) -> str:
+            contexts = f"{older.context}\n{self.asked.get(older.path, '')}".splitlines()
+            return "\n".join(each.partition(day)[2] for each in contexts if day)
+
         older = [
-            replace(each, asked=self.asked.get(each.path, ""))
+            replace(each, told=told(each))
             for each in nearest
             if is_linkable(each.path)
             # Nothing of a private note spreads: a link names it, a model repeats its words.

@@ -196,6 +196,47 @@ def test_a_second_revision_by_the_same_note_stands_beside_the_first(
     assert (context(amem, "Clinic"), newer(amem, "Clinic")) == (BOTH, ["Terms"])
 
 
+def test_what_was_taken_back_does_not_come_back_with_what_is_accepted_later(
+    amem: Program, clinic: Path
+) -> None:
+    assert accept_all(amem) == 1
+    say(amem, clinic, FEE)
+    (accepted,) = (
+        each for each in amem("history", "Clinic", "--json").json if each["kind"] == "evolve"
+    )
+    assert amem("undo", accepted["id"], "--yes").code == 0
+    assert accept_all(amem) == 1
+    assert context(amem, "Clinic") == f"Since 2026-06-20: {FEE}"
+
+
+OVEN = "The bread oven of the shed is heated to 230 degrees for 45 minutes. The stone is from Anna."
+SATURDAY = (
+    "Bread oven of the shed, Saturday. The 230 degrees are no longer true. Mia called. Then it was"
+    " evening, and the bread oven in the shed was heated to 260 degrees for 35 minutes with the"
+    " stone from Anna. The bread was good."
+)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_revision_is_proposed_once_though_another_sentence_of_it_is_quoted(
+    amem: Program, tmp_path: Path, accepted: bool
+) -> None:
+    assert amem("init", ".").code == 0
+    told(amem, "Oven", "2026-03-04", OVEN)
+    told(amem, "Saturday", "2026-06-20", SATURDAY)
+    [waiting] = amem("review", "--json").json["waiting"]
+    assert "260 degrees" in waiting["after"] and "no longer" not in waiting["after"]
+    assert not accepted or accept_all(amem) == 1
+    note = tmp_path / "notes/Saturday.md"
+    assert amem("evolve", "Saturday").code == 0
+    say(amem, note, "We had soup.")
+    assert accept_all(amem) == (0 if accepted else 1)
+    # What it says beside is new.
+    say(amem, note, "The stone of the bread oven in the shed is no longer from Anna, but from Ben.")
+    assert accept_all(amem) == 1
+    assert "260 degrees" in context(amem, "Oven") and "Ben" in context(amem, "Oven")
+
+
 def test_a_note_that_is_revised_in_part_is_said_to_be_revised(
     amem: Program, clinic: Path, tmp_path: Path
 ) -> None:

@@ -317,5 +317,9 @@ def test_a_change_is_proposed_once_though_the_note_is_judged_twice(
     assert len(items) == 1
     if decision != "waits":
         (accept if decision == "accepted" else reject)(ports, items)
+    records = ports.index.link_history.records("Morning batch.md")
     assert not later(ports, judge).proposed
     assert len(ports.changes.waiting()) == (decision == "waits")
+    if decision == "accepted":
+        assert {each.relation for each in records.values()} == {"supersedes"}
+        assert ports.index.link_history.records("Morning batch.md") == records
