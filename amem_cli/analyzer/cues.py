@@ -77,7 +77,6 @@ _OF_SUBJECTS: frozenset[Kind] = frozenset({"replaced", "refuted"})
 # Of those proposed, two in three are right (docs/memory.md).
 LEAST_PROBABILITY, _LEAST_IF_JUDGED = 0.5, 0.45
 _MOST_PROPOSED = 2
-_LONGEST_QUOTED = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,24 +509,15 @@ def _proposed(
         if not new:
             continue
         in_text = [each for each in new if each.own != own[0]]
-        best, *further = in_text or new
+        best = (in_text or new)[0]
         tables = {sign.table for sign in best.signs}
         kind: Kind = "replaced"
         if "refuted" in tables:
             kind = "refuted"
         elif tables == {"settled"}:
             kind = "settled"
-        text = best.own.text
-        # "From now on I feed syrup. 12 kg of it replace 9 kg of sugar."
-        for each in further:
-            for both, is_next in (
-                (f"{each.own.text} {text}", each.own.following == best.own.text),
-                (f"{text} {each.own.text}", best.own.following == each.own.text),
-            ):
-                if is_next and len(both) <= _LONGEST_QUOTED:
-                    text = both
         sign = best.signs[0]
-        quoted = (best.own.folded[sign.start : sign.end].strip(), text, best.own.folded)
+        quoted = (best.own.folded[sign.start : sign.end].strip(), best.own.text, best.own.folded)
         behind = best.own.following
         yield Statement(revision.older, kind, "subject", *quoted, behind, acts=True, sure=False)
 

@@ -25,7 +25,7 @@ from amem_cli.analyzer.link_evidence import (
 )
 from amem_cli.analyzer.own_words import own_sentences
 from amem_cli.analyzer.revisions import values_in
-from amem_cli.journal.link_decisions import Evolution
+from amem_cli.journal.link_decisions import Evolution, with_closing
 from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.detect import detect_language
 from amem_cli.language.lexicon import language as language_file
@@ -361,8 +361,7 @@ def _closed(older: LinkCandidate, base: str, note: Note, said: Statement) -> str
         closing = phrases["superseded_since"].format(date=date, title=_quotable(note.title))
     if not closing or len(base) + len(closing) > _LONGEST_CONTEXT:
         return ""
-    alone = closing.lstrip(" —")
-    return f"{base}{closing}" if base else f"{alone[:1].upper()}{alone[1:]}"
+    return with_closing(base, closing)
 
 
 def _cut(text: str, length: int) -> str:

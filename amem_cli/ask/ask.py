@@ -27,7 +27,7 @@ from amem_cli.ask.prompt import (
 from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
-from amem_cli.journal.provenance import effective_events
+from amem_cli.journal.link_decisions import before_closing
 from amem_cli.language.words import words
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.sentences import only_sentences
@@ -355,20 +355,17 @@ def _citation(ports: VaultPorts, source: QuotedNote, quote: str) -> Citation:
     names = ("id", "path", "title", "created", "via", *Supersession.__slots__)
     own = {name: getattr(source, name) for name in names}
     line = _line_of(ports, source.path, quote)
-    now = _closing(ports.index, source.id or source.path)
+    now = _closing(ports.index, source)
     return Citation(**own, quote=" ".join(quote.split()), line=line, now=now)
 
 
-def _closing(index: MemoryIndex, key: str) -> str:
-    """What the words of a later note added to a note's context, by the last change of it."""
-    for event in reversed(effective_events(index.events.read(key))):
-        for change in event.changes:
-            if change.field == "context":
-                is_closed = event.kind == "evolve" and event.trigger not in ("", key)
-                before, after = str(change.before or ""), str(change.after or "")
-                added = after.removeprefix(before.rstrip(" .。")).lstrip(" —")
-                return " ".join(added.split()) if is_closed else ""
-    return ""
+def _closing(index: MemoryIndex, source: QuotedNote) -> str:
+    """What the words of later notes added to a note's context."""
+    note = index.notes.summary(source.path)
+    context = note.context if note else ""
+    before, newer = before_closing(index.events.read(source.id or source.path), context)
+    added = context.removeprefix(before.rstrip(" .。")).lstrip(" —")
+    return " ".join(added.split()) if newer else ""
 
 
 def _line_of(ports: VaultPorts, path: str, quote: str) -> int:

@@ -319,11 +319,12 @@ def _without_links(ports: VaultPorts, source: NoteSummary, target: NoteSummary) 
 def _take_links(ports: VaultPorts, draft: NoteDraft, left: Sequence[str], event: Event) -> bool:
     """Leave a note only these links; the property goes with the last one if amem brought it."""
     name = re.compile(rf"^\s*{re.escape(ports.names.links)}:", re.MULTILINE)
-    is_brought = any(
-        each.splice is not None and name.search(each.splice.inserted)
+    firsts = [
+        each.splice
         for each in ports.index.events.read(draft.note.id or draft.path)
         if any(change.field == "links" and not change.before for change in each.changes)
-    )
+    ]
+    is_brought = any(splice and name.search(splice.inserted) for splice in firsts[-1:])
     return draft.change({"links": left}, event, dropped="links" if is_brought else "")
 
 

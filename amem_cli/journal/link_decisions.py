@@ -240,13 +240,11 @@ def value_today(
         context, base = str(change.after), str(change.before).rstrip(" .。")
         now, closing = note.context.rstrip(" .。"), owned.closed_by
         more = context.removeprefix(base)
-        alone = more.lstrip(" —")
         stays = closing is not None and closing.trigger == trigger and now.startswith(base)
         # What it closed the context with before may have been taken back.
-        is_gone = more not in (alone, context) and base.startswith(now)
+        is_gone = more.startswith((" —", "—")) and base.startswith(now)
         if context.startswith(base) and more not in now and (stays or is_gone):
-            behind = more if base else f" — {alone[:1].lower()}{alone[1:]}"
-            context = f"{now}{behind}" if now else f"{alone[:1].upper()}{alone[1:]}"
+            context = with_closing(now, more)
         free = owned.may_replace_context(note.context)
         return context if free and context != note.context else None
     present: tuple[str, ...] = getattr(note, change.field)
@@ -257,6 +255,31 @@ def value_today(
     after = [item for item in change.after if item not in change.before]
     result = [*kept, *(item for item in after if item.casefold() not in known)]
     return result if result != list(present) else None
+
+
+def before_closing(events: Iterable[Event], context: str, model: str = "") -> tuple[str, str]:
+    """What a note's context was before other notes spoke of it, and which one did so last, by its
+    id or path; the context as it is, and nothing, if none did.
+
+    Args:
+        model: by whom it was changed because of them; all that did if empty.
+    """
+    before, trigger = context, ""
+    for event in reversed(effective_events(events)):
+        for change in event.changes:
+            is_last = (change.field, change.after) == ("context", before)
+            if is_last and event.kind == "evolve" and model in ("", event.model):
+                before, trigger = str(change.before or ""), trigger or event.trigger
+    return before, trigger
+
+
+def with_closing(context: str, closing: str) -> str:
+    """A context with what another note says of its note behind it, or with that alone."""
+    base, alone = context.rstrip(" .。"), closing.lstrip(" —")
+    if not base:
+        return f"{alone[:1].upper()}{alone[1:]}"
+    is_behind = alone != closing
+    return f"{base}{closing if is_behind else f' — {alone[:1].lower()}{alone[1:]}'}"
 
 
 def without_rejected(change: Change, events: Iterable[Event]) -> Change | None:

@@ -168,10 +168,13 @@ class ProcessPlan:
         written = self._describe()
         known = self._relations_known()
         left = self._leave_to_person()
-        judged = self._judge_provisional_links()
+        linking, path = self._analysis.linking, self.note.path
+        # In any mode, as if the judge had been asked at once.
+        free = partial(self._event, "link", replace(linking.step, use=ModelUse()))
+        index, provisional = self._ports.index, linking.provisional_changes
+        judged = draft_link_changes(self.note, index, provisional, free)
         links, confirmed = self._link()
         suggested = self._suggest()
-        linking, path = self._analysis.linking, self.note.path
         own = [update for update in linking.link_changes if update.source == path]
         changed = [
             *left,
@@ -264,14 +267,6 @@ class ProcessPlan:
                     gone += draft_link_changes(draft, index, [update], event)
                     self._keep(draft)
         return gone
-
-    def _judge_provisional_links(self) -> list[ChangedLink]:
-        """Change what the run before this one made of the note while the judge had no time: in any
-        mode, as if the judge had been asked at once."""
-        linking = self._analysis.linking
-        event = partial(self._event, "link", replace(linking.step, use=ModelUse()))
-        changes = linking.provisional_changes
-        return draft_link_changes(self.note, self._ports.index, changes, event)
 
     def _link(self) -> tuple[list[NewLink], list[NewLink]]:
         """The links that are written, and those that a person made already."""

@@ -325,14 +325,7 @@ class MemoryProcess:
                 analysis.description.metadata, Metadata(bare.keywords, bare.tags, bare.context)
             )
             if "context" in fits:
-                context = restated_context(
-                    self.ports,
-                    self.encoder,
-                    note,
-                    events,
-                    metadata.context,
-                    EarlierNotes(index, now),
-                )
+                context = restated_context(self.ports, note, events, metadata.context)
                 metadata = replace(metadata, context=context)
             changed = [name for name in names if getattr(metadata, name) != getattr(note, name)]
             described = replace(

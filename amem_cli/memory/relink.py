@@ -9,18 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import cast
 
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.earlier_notes import EarlierNotes
-from amem_cli.analyzer.link_choice import changed_contexts, score_links
-from amem_cli.analyzer.link_evidence import at_best, near_notes
+from amem_cli.analyzer.link_choice import score_links
+from amem_cli.analyzer.link_evidence import at_best, is_quoted, near_notes
+from amem_cli.analyzer.own_words import own_sentences
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
-from amem_cli.journal.link_decisions import FLOOR, LinkUpdate, update_by_model, update_by_text
-from amem_cli.journal.provenance import Provenance, effective_events, undone_events
+from amem_cli.journal.link_decisions import (
+    FLOOR,
+    LinkUpdate,
+    before_closing,
+    update_by_model,
+    update_by_text,
+    with_closing,
+)
+from amem_cli.journal.provenance import Provenance, undone_events
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import ANALYZER, JUDGE, Linking, NoteAnalysis
 from amem_cli.memory.outdated import without_machine_values
@@ -143,47 +150,18 @@ def machine_links(
                 yield summary, record
 
 
-def restated_context(
-    ports: VaultPorts,
-    encoder: Encoder,
-    note: Note,
-    events: Sequence[Event],
-    context: str,
-    earlier: EarlierNotes,
-) -> str:
+def restated_context(ports: VaultPorts, note: Note, events: Sequence[Event], context: str) -> str:
     """A context made anew, closed with what another note said of this one, if it still says so."""
     index = ports.index
-    closings = (
-        (event.trigger, change.before)
-        for event in reversed(effective_events(events))
-        for change in event.changes
-        if event.kind == "evolve" and event.model == ANALYZER
-        if (change.field, change.after) == ("context", note.context)
-    )
-    key, before = next(closings, ("", ""))
-    own = index.notes.summary(note.path)
-    if not key or own is None:
-        return context
+    before, key = before_closing(events, note.context, ANALYZER)
     # What stays is what was there before the other note spoke.
-    base = str(before) if context == note.context else context
-    for summary in with_key(index.notes.find(key), key)[:1]:
+    base = before if context == note.context else context
+    closing = note.context.removeprefix(before.rstrip(" .。"))
+    for summary in with_key(index.notes.find(key), key)[: bool(key)]:
         other = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
-        if other.private != note.private or other.refused is not None:
-            continue
-        other = replace(other, created=earlier.made(summary))
-        vector = note_vector(index, encoder.encode, other)
-        [older] = at_best(index, [own], vector, earlier)
-        older = replace(older, context=base)
-        _, said = score_links(
-            other,
-            [older],
-            document_frequency=earlier.document_frequency,
-            total=earlier.total,
-            minimum=1.0,
-        )
-        unclosed = attrgetter("context")
-        for change in changed_contexts(other, said, [older], unclosed, encoder.encode):
-            base = change.context or base
+        says_so = any(is_quoted(each.text, closing) for each in own_sentences(other))
+        if other.private == note.private and other.refused is None and says_so:
+            return with_closing(base, closing)
     return base
 
 

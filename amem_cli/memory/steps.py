@@ -21,8 +21,7 @@ from amem_cli.analyzer.link_choice import changed_contexts, score_links
 from amem_cli.analyzer.link_evidence import is_quoted, named_notes, near_notes
 from amem_cli.analyzer.own_words import own_sentences
 from amem_cli.errors import ModelClosed, ModelError
-from amem_cli.journal.link_decisions import SUGGESTED_FROM
-from amem_cli.journal.provenance import effective_events
+from amem_cli.journal.link_decisions import SUGGESTED_FROM, before_closing
 from amem_cli.language.words import sentences
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import (
@@ -284,19 +283,13 @@ class MemorySteps:
     def _unclosed_context(self, note: Note, older: LinkCandidate) -> str:
         """The context of an older note without what the analyzer closed it with; with that if the
         note did it last, says so still, and there is room for more."""
-        context, is_own = older.context, len(older.context) <= _LONGEST_KEPT
+        context = older.context
+        before, key = before_closing(self.index.events.read(older.key), context, ANALYZER)
+        closing = context.removeprefix(before.rstrip(" .。"))
         own = islice(own_sentences(note), 1, None)
-        for event in reversed(effective_events(self.index.events.read(older.key))):
-            for change in event.changes:
-                closes = event.kind == "evolve" and event.model == ANALYZER
-                if closes and change.field == "context" and change.after == context:
-                    before = str(change.before or "")
-                    closing = context.removeprefix(before.rstrip(" .。"))
-                    is_own = is_own and event.trigger in (note.id, note.path)
-                    if is_own and any(is_quoted(each.text, closing) for each in own):
-                        return context
-                    context, is_own = before, False
-        return context
+        is_own = key in (note.id, note.path) and len(context) <= _LONGEST_KEPT
+        stays = is_own and any(is_quoted(each.text, closing) for each in own)
+        return context if stays else before
 
     def _link_question(
         self,

@@ -366,16 +366,9 @@ def with_current_first(
         hit = by_path.get(path) or new_hit(path, score, keys.get(older or "", older))
         if hit is not None:
             keys[path] = hit.note.key
-            own = known.get(path, Supersession())
-            ordered.append(
-                replace(
-                    hit,
-                    rank_score=score,
-                    superseded_by=own.superseded_by,
-                    contradicted_by=own.contradicted_by,
-                    in_part=own.in_part,
-                )
-            )
+            said = known.get(path, Supersession())
+            own = {name: getattr(said, name) for name in Supersession.__slots__}
+            ordered.append(replace(hit, rank_score=score, **own))
     return ordered[::-1]
 
 

@@ -196,6 +196,17 @@ def test_a_second_revision_by_the_same_note_stands_beside_the_first(
     assert (context(amem, "Clinic"), newer(amem, "Clinic")) == (BOTH, ["Terms"])
 
 
+def test_what_two_revisions_say_is_told_and_stays_when_the_older_note_is_described_anew(
+    amem: Program, clinic: Path
+) -> None:
+    assert accept_all(amem) == 1
+    say(amem, clinic, FEE)
+    assert accept_all(amem) == 1
+    assert BOTH in amem("ask", "when are the clinic's invoices due").out
+    assert amem("evolve", "--again", "Clinic").code == 0
+    assert context(amem, "Clinic") == BOTH
+
+
 def test_what_was_taken_back_does_not_come_back_with_what_is_accepted_later(
     amem: Program, clinic: Path
 ) -> None:

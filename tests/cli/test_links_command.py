@@ -127,6 +127,23 @@ def test_a_rejection_leaves_a_note_as_it_was_before_the_link(
     assert (tmp_path / "Dough.md").read_bytes() == made
 
 
+def test_an_empty_property_of_a_persons_stays_though_amem_had_brought_one_before(
+    amem: Program, tmp_path: Path
+) -> None:
+    ports = open_vault(tmp_path)
+    for number, title in enumerate(("Dough", "Rye")):
+        header = f'---\nid: "2026010210000{number}"\n---\n'
+        write_note(tmp_path, f"{title}.md", f"{header}A note about {title}.\n")
+    synchronise(ports)
+    suggest(ports, "Dough.md", "Rye.md", written=True)
+    assert amem("links", "Dough", "--reject", "Rye").code == 0
+    note = tmp_path / "Dough.md"
+    note.write_text(note.read_text().replace("\n---\nA", "\nlinks: []\n---\nA"))
+    before = note.read_bytes()
+    assert amem("link", "Dough", "Rye").code == amem("unlink", "Dough", "Rye").code == 0
+    assert note.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
