@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 from amem_cli.ask.extract import (
@@ -303,7 +305,8 @@ def _told_apart(
 def _mark(citation: Citation) -> str:
     """After the number of a quotation, what replaced its note."""
     marks = []
-    for kind, notes in citation.by_word.items():
+    for kind, pairs in groupby(citation.words, itemgetter(0)):
+        notes = [note for _, note in pairs]
         newer = " and ".join(f"“{' '.join(note.title.split())}”" for note in notes)
         since = f" since {notes[0].made[:10]}" if notes[0].made else ""
         marks.append(f", {kind} by {newer}{since}")

@@ -213,8 +213,7 @@ def heading(source: QuotedNote, labels: dict[str, str]) -> str:
     day = f" ({source.created[:10]})" if source.created else ""
     relations = [
         f"{kind} by {labels.get(note.path) or f'“{quote_line(note.title, _TITLE_BYTES)}”'}"
-        for kind, newer in source.by_word.items()
-        for note in newer
+        for kind, note in source.words
     ]
     linked = f" [{'; '.join(relations)}]" if relations else ""
     return f"{source.label} {quote_line(source.title, _TITLE_BYTES)}{day}{linked}"

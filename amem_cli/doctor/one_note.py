@@ -129,19 +129,18 @@ class NoteChecks:
         known = supersessions(ports.index, sorted(targets)) if targets else {}
         for link, target in leads.items():
             said = known.get(target or "", Supersession())
-            newer = said.superseded_by
+            newer = [(word, each) for word, each in said.words if word != "contradicted"]
             # The note that replaces the older one has to name it.
-            if not newer or any(each.path == path for each in newer):
+            if not newer or any(each.path == path for _, each in newer):
                 continue
-            names = " and ".join(f"“{each.title}”" for each in newer)
-            (word, *_) = said.by_word
-            message = f"the note of the link [[{link.target}]] is {word} by {names}"
+            what = " and ".join(f"{word} by “{each.title}”" for word, each in newer)
+            message = f"the note of the link [[{link.target}]] is {what}"
             hint = "Link to the newer note, if that is meant."
             finding = Finding(path, message, hint, severity="notice", check="superseded")
             start, end = target_span(text, link)
             replacements = tuple(
                 Replacement(start, end, shortest_target(each.path, ports.index.names))
-                for each in newer
+                for _, each in newer
             )
             yield PlacedFinding(finding, start, end, outdated=True, replacements=replacements)
 

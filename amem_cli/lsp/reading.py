@@ -38,8 +38,7 @@ def _card(view: NoteView, source: str) -> str:
     parts = [f"**{_plain(note.title)}** · {note.made[:10]} · {note.path}"]
     parts += [
         f"⚠ {kind} by **{_plain(each.title)}** since {each.made[:10]}"
-        for kind, those in view.supersession.by_word.items()
-        for each in those
+        for kind, each in view.supersession.words
     ]
     if note.context:
         parts.append(f"*{_plain(note.context)}*")

@@ -315,7 +315,7 @@ class MemoryProcess:
         asked: dict[str, str] = {}
         for each in self.ports.changes.waiting():
             if each.trigger in _keys(note) and each.change.field == "context":
-                asked[each.path] = f"{asked.get(each.path, '')}\n{each.change.after}"
+                asked[each.key] = f"{asked.get(each.key, '')}\n{each.change.after}"
         steps = replace(self._steps(), asked=asked)
         analysis = yield from steps.analyse(bare, owned, Metadata(**former))
         if index.queue.was_processed(_keys(note), text_hash):

@@ -69,7 +69,7 @@ class MemorySteps:
         waiting: places in time by path of the notes that wait for their first process; if None,
             the queue tells.
         judge: tells which of the likeliest notes are related, and how, where no model decides it.
-        asked: contexts that wait for a person because of the note, by the older note's path.
+        asked: contexts that wait for a person because of the note, by the older one's id or path.
     """
 
     index: MemoryIndex
@@ -207,7 +207,7 @@ class MemorySteps:
         day = note.created[:10]
 
         def told(older: LinkCandidate) -> str:
-            contexts = f"{older.context}\n{self.asked.get(older.path, '')}".splitlines()
+            contexts = f"{older.context}\n{self.asked.get(older.key, '')}".splitlines()
             return "\n".join(each.partition(day)[2] for each in contexts if day)
 
         older = [

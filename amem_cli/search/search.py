@@ -121,13 +121,13 @@ class Supersession:
         return self.superseded_by + self.contradicted_by
 
     @property
-    def by_word(self) -> dict[str, list[NoteSummary]]:
-        """The same by what a person reads of the older note: superseded, revised, contradicted."""
-        words: dict[str, list[NoteSummary]] = {}
-        for note in self.superseded_by:
-            word = "revised" if note.path in self.in_part else "superseded"
-            words.setdefault(word, []).append(note)
-        return {**words, **({"contradicted": [*each]} if (each := self.contradicted_by) else {})}
+    def words(self) -> list[tuple[str, NoteSummary]]:
+        """What a person reads of the older note, and because of which newer one: superseded, then
+        revised, then contradicted."""
+        partly = self.in_part
+        newer = [("revised" if n.path in partly else "superseded", n) for n in self.superseded_by]
+        newer.sort(key=lambda pair: pair[0] == "revised")
+        return [*newer, *(("contradicted", each) for each in self.contradicted_by)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,11 +311,12 @@ def _by_path(
     index: MemoryIndex, links: Iterable[SupersedingLink], filters: Filters
 ) -> dict[str, Supersession]:
     newer: dict[tuple[str, str], list[NoteSummary]] = {}
-    links = list(links)
+    in_part: dict[str, set[str]] = {}
     for link in links:
         note = index.notes.summary(link.newer)
         if note is not None and filters.is_past(note):
             newer.setdefault((link.older, link.relation), []).append(note)
+            in_part.setdefault(link.older, set()).update([link.newer] if link.in_part else [])
     for notes in newer.values():
         notes.sort(key=lambda note: note.path)
         notes.sort(key=lambda note: note.created, reverse=True)
@@ -323,7 +324,7 @@ def _by_path(
         older: Supersession(
             superseded_by=tuple(newer.get((older, "supersedes"), ())),
             contradicted_by=tuple(newer.get((older, "contradicts"), ())),
-            in_part=frozenset(each.newer for each in links if each.older == older and each.in_part),
+            in_part=frozenset(in_part[older]),
         )
         for older, _ in newer
     }

@@ -78,7 +78,7 @@ def _supersedes(hit: Hit, hits: Sequence[Hit]) -> bool:
 
 
 def show_supersession(console: Console, said: Supersession, *, indent: str = "") -> None:
-    for kind, note in ((kind, note) for kind, notes in said.by_word.items() for note in notes):
+    for kind, note in said.words:
         since = f" since {note.made[:10]}" if note.made else ""
         name = f"“{note.title}”"
         console.print((f"{indent}{kind} by ", "yellow"), name, (since, "yellow"))

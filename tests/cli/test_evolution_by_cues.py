@@ -265,6 +265,13 @@ def test_a_note_that_is_revised_in_part_is_said_to_be_revised(
     assert "(revised)" in amem("list").out
     assert amem("obsidian").code == 0
     assert "Clinic" not in (tmp_path / ".obsidian/snippets/amem.css").read_text()
+    # Another note replaced all of it before.
+    told(amem, "Stop", "2026-05-01", "We send no invoices any more, the clinic is closed.")
+    assert amem("link", "Stop", "Clinic", "--relation", "supersedes").code == 0
+    assert "(superseded)" in amem("list").out and "(revised)" not in amem("list").out
+    shown = amem("show", "Clinic").out
+    assert "superseded by “Stop”" in shown and "revised by “Terms”" in shown
+    assert amem("unlink", "Stop", "Clinic").code == 0
     # It follows a rename of either.
     assert amem("mv", "Clinic", "Invoices").code == amem("mv", "Terms", "Days").code == 0
     assert "revised by “Days”" in amem("show", "Invoices").out
