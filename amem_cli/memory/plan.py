@@ -390,7 +390,9 @@ class ProcessPlan:
         history = [event for key in keys for event in self._ports.index.events.read(key)]
         if self._was_refused(draft, history):
             change = replace(change, context=None, relation="")
-        fields = _not_rejected(note, evolved_fields(note, change, owned), history)
+        allowed = evolved_fields(note, change, owned).items()
+        new = [without_rejected(change_of(note, *each), history) for each in allowed]
+        fields = {each.field: each.after for each in new if each is not None}
         if waits:
             self._propose(note, change, fields)
             if change.relation and not owned.may_replace_context(note.context):
@@ -446,15 +448,6 @@ class ProcessPlan:
             model=step.model,
             prompt=step.prompt,
         )
-
-
-def _not_rejected(
-    note: Note, fields: Mapping[str, FieldValue], history: Sequence[Event]
-) -> dict[str, FieldValue]:
-    """The fields without what a person turned down before."""
-    changes = (change_of(note, name, value) for name, value in fields.items())
-    wanted = (without_rejected(change, history) for change in changes)
-    return {change.field: change.after for change in wanted if change is not None}
 
 
 def _costs(use: ModelUse) -> dict[str, Any]:

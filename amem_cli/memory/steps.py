@@ -132,8 +132,9 @@ class MemorySteps:
         assert model is not None
 
         similarity = similarity_by(self.encoder.encode)
+        offline = Description(filled(values.metadata(missing), kept))
         if not settings.trusted:
-            description = Description(filled(values.metadata(missing), kept))
+            description = offline
             # Of a note of one sentence, that sentence says most.
             if len(sentences(text)) > 1 and "context" in missing:
                 answer = yield from ask_for_summary(model.name, note, text, similarity, settings)
@@ -144,7 +145,7 @@ class MemorySteps:
         linking, question = self._links(filled(note, values.metadata(labels)), text, owned)
         asked = tuple(name for name in missing if name != "keywords" or settings.keywords)
         if not asked and question is None:
-            return Description(filled(values.metadata(missing), kept)), linking
+            return offline, linking
         public_tags = values.tag_counts()
         offered = MetadataQuestion(
             note.title,
@@ -161,12 +162,11 @@ class MemorySteps:
             public_tags,
             similarity,
         ).ask(settings)
+        if asked:
+            return answer.description(missing, values, kept), answer.linking or linking
         # The model was asked, also if nothing that it said of links is believed.
         by_model = Step(answer.step.model, answer.step.prompt)
-        description = Description(filled(values.metadata(missing), kept), by_model)
-        if asked:
-            description = answer.description(missing, values, kept)
-        return description, answer.linking or linking
+        return replace(offline, step=by_model), answer.linking or linking
 
     def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:
         """The model, if it may read the note."""
