@@ -413,13 +413,15 @@ class ProcessPlan:
     def _was_refused(self, draft: NoteDraft, history: Sequence[Event]) -> bool:
         """Whether a person rejected, of these very texts, that the note changes the older one's
         context, whatever words of it were quoted."""
-        older = text_hash(draft.content.raw)
+        older, keys = text_hash(draft.content.raw), (self.note.path, self.note.note.id or "")
+        events = (event for key in keys for event in self._ports.index.events.read(key))
+        # What it said when the person decided, not only when it was proposed.
+        runs = {event.id: event.text_hash for event in events if event.kind == "process"}
         return any(
-            run.text_hash == self._root.text_hash
+            runs[max(each for each in runs if each < event.id)] == self._root.text_hash
             for event in history
-            if event.kind == "reject" and event.text_hash == older
+            if event.kind == "reject" and event.text_hash == older and event.cause in runs
             if any(each.field == "context" for each in event.proposed)
-            for run in self._ports.index.events.find(event.cause)
         )
 
     def _propose(self, note: Note, evolution: Evolution, fields: Mapping[str, FieldValue]) -> None:

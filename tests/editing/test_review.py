@@ -209,6 +209,27 @@ def test_a_proposal_is_for_no_note_whose_id_only_begins_alike(tmp_path: Path) ->
     assert {each.outdated for each in review_items(ports)} == {"the note is gone"}
 
 
+def test_a_rejection_is_of_the_text_that_the_newer_note_had_by_then(
+    tmp_path: Path, ports: VaultPorts
+) -> None:
+    add_old(ports)
+    new = propose(ports).path
+    with (tmp_path / new).open("a") as file:
+        file.write("So lamination with butter of 4 degrees from the fridge tore the dough.\n")
+    synchronise(ports)
+
+    def asked(context: str) -> list[str]:
+        answer = linking(change={**CHANGE, "context": context})
+        process = memory_process(ports, ScriptedModel([answer]), trusted=True, review=True)
+        replace(process, again=True).run(new, asked=True)
+        waiting = (each.change for each in ports.changes.waiting())
+        return [change.after for change in waiting if change.field == "context"]
+
+    assert asked(str(CHANGE["context"])) == [CHANGE["context"]]
+    reject(ports, review_items(ports))
+    assert asked("For lamination, butter of 14 degrees; from the fridge it tore the dough.") == []
+
+
 @pytest.mark.parametrize("edited", ["newer", "older"])
 def test_a_context_that_is_turned_down_is_not_proposed_in_other_words_of_the_same_texts(
     tmp_path: Path, ports: VaultPorts, edited: str
