@@ -23,6 +23,8 @@ class PassingEncoder:
         self.model_id, self.dimension = encoder.model_id, encoder.dimension
         self.max_tokens, self.is_spread = encoder.max_tokens, encoder.is_spread
         self.readable = encoder.readable
+        self.encode_passages = encoder.encode_passages
+        self.encode_question = encoder.encode_question
 
 
 class RememberingEncoder(PassingEncoder):

@@ -33,6 +33,8 @@ CREATE VIRTUAL TABLE words USING fts5(
   title, body, keywords, tags, context, date, content='', contentless_delete=1,
   tokenize='porter unicode61 remove_diacritics 2');
 CREATE TABLE vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
+-- A bit for each number of the vector of each token of a passage.
+CREATE TABLE tokens(passage INTEGER PRIMARY KEY, signs BLOB NOT NULL);
 CREATE TABLE codes(block INTEGER PRIMARY KEY, held BLOB NOT NULL, bits BLOB NOT NULL);
 CREATE TABLE centre(mean BLOB NOT NULL);
 CREATE TABLE problems(note INTEGER NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL,

@@ -200,8 +200,8 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
         vectors.use_encoder(encoder.model_id, encoder.dimension)
         before, last, portion = done, 0, _FIRST_PORTION
         while jobs := vectors.passages_to_embed(portion, last):
-            found = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
-            vectors.store([job.passage for job in jobs], found)
+            texts = [embedded_text(job.summary, job.text) for job in jobs]
+            vectors.store([job.passage for job in jobs], *encoder.encode_passages(texts))
             last, portion = jobs[-1].passage, min(2 * portion, _LARGEST_PORTION)
             done += len(jobs)
             if progress is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import EncoderError
@@ -24,6 +25,10 @@ _CODES_FROM = 4096
 # and at least the number below; docs/performance.md has the recall.
 _CANDIDATES_EACH = 24
 _MIN_CANDIDATES = 800
+# How many passages of a note are compared word by word with a query.
+_REREAD = 3
+# The best of many tokens is near by chance, as the best of many passages is.
+_TOKEN_CHANCE = 0.02
 # Shorter vectors have fewer bits, so more of them are compared.
 _USUAL_DIMENSION = 384
 
@@ -39,6 +44,14 @@ _SCORES_AMONG = """
 SELECT n.path, 1.0 - vec_distance_cosine(v.embedding, ?) FROM notes n
 JOIN passages p USING(note) JOIN vectors v USING(passage)
 WHERE n.path IN (SELECT value FROM json_each(?)) AND p.embedded = 1
+"""
+_SIGNS_AMONG = """
+SELECT path, signs FROM (
+  SELECT n.path, p.passage, row_number() OVER (
+    PARTITION BY n.note ORDER BY vec_distance_cosine(v.embedding, ?)) AS place
+  FROM notes n JOIN passages p USING(note) JOIN vectors v USING(passage)
+  WHERE n.path IN (SELECT value FROM json_each(?)) AND p.embedded = 1)
+JOIN tokens USING(passage) WHERE place <= ?
 """
 _VECTORS_OF_NOTES = """
 SELECT n.path, v.embedding FROM notes n JOIN passages p USING(note) JOIN vectors v USING(passage)
@@ -84,7 +97,7 @@ class IndexVectors:
                     hint="Let both use one encoder; `amem config get encoder.model` names it.",
                 )
             with self._file.changing():
-                for table in ("vectors", "codes", "centre"):
+                for table in ("vectors", "tokens", "codes", "centre"):
                     self._file.rows(f"DELETE FROM {table}")  # noqa: S608
                 self._file.rows("UPDATE passages SET embedded = 0")
                 self._file.set_meta("encoder", model_id)
@@ -115,8 +128,11 @@ class IndexVectors:
             if note in summaries
         ]
 
-    def store(self, passages: Sequence[int], vectors: Vectors) -> None:
+    def store(self, passages: Sequence[int], vectors: Vectors, signs: Sequence[bytes] = ()) -> None:
         """Add vectors; shape (len(passages), dimension); none if the index was made anew.
+
+        Args:
+            signs: of the tokens of each passage, see `Encoder.encode_passages`; empty if unknown.
 
         Raises:
             EncoderError: a vector has another shape or is not finite.
@@ -137,9 +153,12 @@ class IndexVectors:
             if not current:
                 return
             stored = [passages[place] for place in current]
-            for passage, vector in zip(stored, vectors[current], strict=True):
+            for place in current:
                 sql = "INSERT OR REPLACE INTO vectors VALUES(?, ?)"
-                self._file.rows(sql, (passage, _blob(vector)))
+                self._file.rows(sql, (passages[place], _blob(vectors[place])))
+                if signs:
+                    sql = "INSERT OR REPLACE INTO tokens VALUES(?, ?)"
+                    self._file.rows(sql, (passages[place], signs[place]))
             sql = (
                 "UPDATE passages SET embedded = 1 WHERE passage IN (SELECT value FROM json_each(?))"
             )
@@ -154,7 +173,8 @@ class IndexVectors:
     def forget(self, passages: Sequence[int]) -> None:
         """Remove vectors together with their bits."""
         for passage in passages:
-            self._file.rows("DELETE FROM vectors WHERE passage = ?", (passage,))
+            for table in ("vectors", "tokens"):
+                self._file.rows(f"DELETE FROM {table} WHERE passage = ?", (passage,))  # noqa: S608
             block, place = divmod(passage, CODES_PER_BLOCK)
             held = self._file.value("SELECT held FROM codes WHERE block = ?", block)
             if held is not None:
@@ -184,6 +204,43 @@ class IndexVectors:
                 best = self._best(_SCORES_AMONG, (_blob(vector), paths))[0]
         ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
         return dict(ranked[:limit])
+
+    def token_scores(
+        self, vector: Vectors, tokens: Vectors, paths: Sequence[str]
+    ) -> dict[str, float]:
+        """How near the tokens of a query are to those of notes, by path: a mean of cosines, less
+        what the best of so many is by chance.
+
+        The sum of the best matches is ColBERT's (Khattab and Zaharia 2020, arXiv 2004.12832); of a
+        note's tokens only the signs are known. Its passages that are nearest to the query count.
+
+        Args:
+            tokens: of the query, of shape (count, dimension).
+        """
+        import numpy as np
+
+        dimension = tokens.shape[1]
+        width = -(-dimension // 8)
+        with self._file.reading_vectors():
+            if not len(tokens) or not paths or not self._has_dimension(tokens):
+                return {}
+            found = self._file.rows(_SIGNS_AMONG, (_blob(vector), json.dumps(paths), _REREAD))
+        signs: dict[str, bytes] = {}
+        for path, of_passage in found:
+            signs[path] = signs.get(path, b"") + of_passage
+        counts = {path: len(each) // width for path, each in signs.items() if each}
+        if not counts:
+            return {}
+        packed = np.frombuffer(b"".join(signs.values()), np.uint8).reshape(-1, width)
+        bits = np.unpackbits(packed, axis=1, count=dimension).astype(np.float32)
+        starts = np.cumsum([0, *counts.values()])[:-1]
+        best = np.maximum.reduceat(tokens @ bits.T, starts, axis=1)
+        # The cosines with vectors of -1 and 1.
+        means = (2 * best - tokens.sum(axis=1, keepdims=True)).mean(axis=0) / dimension**0.5
+        return {
+            path: float(mean) - _TOKEN_CHANCE * log(count)
+            for (path, count), mean in zip(counts.items(), means, strict=True)
+        }
 
     def nearest_passages(self, path: str, vector: Vectors) -> list[int]:
         """Positions of a note's passages that have vectors, nearest to a vector first."""

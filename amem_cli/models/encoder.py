@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
@@ -59,15 +59,38 @@ class _PreparedFolder(ABC):
         self.is_spread = COMMON_FILE in manifest.sizes
         self._common: CommonPart | None = None
 
-    def encode(
-        self,
-        texts: Sequence[str],
-        *,
-        query: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> Vectors:
-        """Encode texts, as the port says; `progress` receives how many more texts are done."""
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        """Encode texts, as the port says."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for places, rows, _ in self._encoded(texts, query=query):
+            vectors[places] = rows
+        return vectors
+
+    def encode_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """Encode texts and tell the signs of their tokens, as the port says."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        signs = [b""] * len(texts)
+        for places, rows, tokens in self._encoded(texts, query=False):
+            vectors[places] = rows
+            for place, each in zip(places, tokens, strict=True):
+                signs[place] = np.packbits(self._own_part(each) > 0, axis=1).tobytes()
+        return vectors, signs
+
+    def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
+        """Encode a query and its tokens, as the port says."""
+        [(_, rows, [tokens])] = self._encoded([text], query=True)
+        return rows[0], self._own_part(tokens)
+
+    def _own_part(self, tokens: Vectors) -> Vectors:
+        """Vectors of tokens as unit vectors, without what all of the encoder have in common."""
+        common = self._common_part()
+        unit = unit_length(tokens)
+        return unit if common is None else common.taken_from(unit)
+
+    def _encoded(
+        self, texts: Sequence[str], *, query: bool
+    ) -> Iterator[tuple[list[int], Vectors, list[Vectors]]]:
+        """Places of some of the texts, their vectors, and those of their tokens."""
         common = self._common_part()
         prompt = self._manifest.prompt(query=query)
         # Texts of one length waste nothing on padding, and characters tell the length well enough
@@ -76,13 +99,11 @@ class _PreparedFolder(ABC):
         for start in range(0, len(order), _WINDOW_TEXTS):
             places = order[start : start + _WINDOW_TEXTS]
             window = [clean_text(texts[place]) for place in places]
-            for batch, rows in self._batches(window, prompt, many=len(texts) > _FEW_TEXTS):
+            many = len(texts) > _FEW_TEXTS
+            for batch, rows, tokens in self._batches(window, prompt, many=many):
                 if common is not None:
                     rows = common.taken_from(rows, query=query)
-                vectors[[places[position] for position in batch]] = rows
-                if progress is not None:
-                    progress(len(batch))
-        return vectors
+                yield [places[position] for position in batch], rows, tokens
 
     def _common_part(self) -> CommonPart | None:
         name = next((each for each in (COMMON_FILE, MEAN_FILE) if each in self._manifest.sizes), "")
@@ -100,8 +121,8 @@ class _PreparedFolder(ABC):
     @abstractmethod
     def _batches(
         self, window: list[str], prompt: str, *, many: bool
-    ) -> Iterator[tuple[Sequence[int], Vectors]]:
-        """Positions in the window with their vectors, batch by batch."""
+    ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
+        """Positions in the window with their vectors and those of their tokens, batch by batch."""
 
 
 def _broken(folder: Path, fault: str) -> BrokenExport:
@@ -130,23 +151,23 @@ class OnnxEncoder(_PreparedFolder):
 
     def _batches(
         self, window: list[str], prompt: str, *, many: bool
-    ) -> Iterator[tuple[Sequence[int], Vectors]]:
+    ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
         graph = self.load(many=many)
         tokens = graph.tokens([prompt + text for text in window])
         batches = _equal_batches(tokens)
 
-        def run(batch: list[int]) -> Vectors:
-            vectors = graph.run([tokens[position] for position in batch])
-            return _checked_vectors(vectors, (len(batch), self.dimension))
+        def run(batch: list[int]) -> tuple[Sequence[int], Vectors, list[Vectors]]:
+            vectors, of_tokens = graph.run([tokens[position] for position in batch])
+            return batch, _checked_vectors(vectors, (len(batch), self.dimension)), of_tokens
 
         if self._threads == 1 or len(batches) == 1:
-            yield from ((batch, run(batch)) for batch in batches)
+            yield from map(run, batches)
             return
         # One thread for each batch keeps every core busy with less waiting than to share the
         # work inside of a batch: half of the processor time for short texts.
         workers = ThreadPoolExecutor(self._threads)
         try:
-            yield from zip(batches, workers.map(run, batches), strict=True)
+            yield from workers.map(run, batches)
         finally:
             workers.shutdown(cancel_futures=True)
 
@@ -190,7 +211,7 @@ class EncoderGraph:
 
     def probed(self) -> Vectors:
         """What the graph gives for the manifest's probe."""
-        (vector,) = self.run(self.tokens(self._manifest.probe))
+        [vector], _ = self.run(self.tokens(self._manifest.probe))
         return np.asarray(vector, np.float32)
 
     def tokens(self, texts: list[str]) -> list[list[int]]:
@@ -207,8 +228,9 @@ class EncoderGraph:
             return 1.0
         return float(len(ids) - ids.count(unknown)) / len(ids)
 
-    def run(self, batch: list[list[int]]) -> Vectors:
-        """Unit vectors of a batch of token ids, of shape (batch, n)."""
+    def run(self, batch: list[list[int]]) -> tuple[Vectors, list[Vectors]]:
+        """Unit vectors of a batch of token ids, of shape (batch, n), and vectors of the tokens of
+        each text, without the marks of its beginning and end."""
         # A tokenizer without special tokens gives none for an empty text.
         ids = np.full((len(batch), max(1, *map(len, batch), 1)), self._manifest.pad_id, np.int64)
         mask = np.zeros_like(ids)
@@ -226,9 +248,8 @@ class EncoderGraph:
         # The sum points where the mean does, and its length is made one anyway.
         sums = np.einsum("bt,btn->bn", mask.astype(np.float32), tokens_vectors)
         pooled = tokens_vectors[:, 0] if self._manifest.pooling == "cls" else sums
-        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
-        unit: Vectors = pooled / np.maximum(lengths, _LEAST_LENGTH)
-        return unit
+        of_tokens = [row[1 : len(ids) - 1] for row, ids in zip(tokens_vectors, batch, strict=True)]
+        return unit_length(pooled), of_tokens
 
     def _cased(self, text: str) -> str:
         return text.lower() if self._manifest.lowercase else text
@@ -248,7 +269,9 @@ class SentenceTransformersEncoder(_PreparedFolder):
 
     def _batches(
         self, window: list[str], prompt: str, *, many: bool
-    ) -> Iterator[tuple[Sequence[int], Vectors]]:
+    ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
+        # What these models tell of their tokens is not known to be comparable.
+        none = np.empty((0, self.dimension), np.float32)
         for start in range(0, len(window), _LIBRARY_TEXTS):
             texts = window[start : start + _LIBRARY_TEXTS]
             # The library's models are not meant for several threads at a time.
@@ -262,7 +285,8 @@ class SentenceTransformersEncoder(_PreparedFolder):
                 except (RuntimeError, ValueError, IndexError, TypeError) as error:
                     raise EncoderError(f"the model failed: {first_line(error)}") from error
             places = range(start, start + len(texts))
-            yield places, _checked_vectors(vectors, (len(texts), self.dimension))
+            rows = _checked_vectors(vectors, (len(texts), self.dimension))
+            yield places, rows, [none] * len(texts)
 
 
 def load_model(folder: Path) -> Any:
@@ -291,6 +315,13 @@ def load_model(folder: Path) -> Any:
         ) from error
     model.max_seq_length = min(model.max_seq_length or MOST_TOKENS, MOST_TOKENS)
     return model.float().eval()
+
+
+def unit_length(rows: Vectors) -> Vectors:
+    """The rows, each divided by its length."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Vectors = rows / np.maximum(lengths, _LEAST_LENGTH)
+    return unit
 
 
 def clean_text(text: str) -> str:

@@ -54,6 +54,18 @@ class Encoder(Protocol):
             EncoderError: the model cannot be loaded or gave vectors that are not finite.
         """
 
+    def encode_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """Encode texts, and tell of the vector of each of their tokens which numbers are positive.
+
+        Returns:
+            what `encode` does, and for each text a bit a number, in whole bytes a token; nothing
+            for any text if the model does not tell its tokens' vectors.
+        """
+
+    def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
+        """The vector of a query, of shape (dimension,), and the unit vectors of its tokens, of
+        shape (count, dimension); raises as `encode` does."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from amem_cli.errors import EncoderError, SettingsError, extra_hint
 from amem_cli.models.encoder_files import (
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     Notify = Callable[[str], None] | None
     Library = OnnxEncoder | SentenceTransformersEncoder
+
+Result = TypeVar("Result")
 
 _BUILDER = "amem_cli.models.encoder_build"
 # A large model over a slow line takes its time; a hanging one must still end.
@@ -146,37 +148,41 @@ class PreparedEncoder:
         """Share of a text's tokens that the model knows, as the port says."""
         return self._opened().readable(text)
 
-    def encode(
-        self,
-        texts: Sequence[str],
-        *,
-        query: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> Vectors:
-        """Encode texts, as the port says; `progress` receives how many more texts are done."""
-        if not texts or len(texts) > _LATEST // 4 or progress is not None:
-            return self._encode(texts, query, progress)
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        """Encode texts, as the port says."""
+        if not texts or len(texts) > _LATEST // 4:
+            return self._run(lambda encoder: encoder.encode(texts, query=query))
         import numpy as np
 
         known = {text: self._latest.pop((text, query), None) for text in texts}
         new = [text for text, vector in known.items() if vector is None]
         # Copies, as a view would keep the vectors of its whole batch.
-        encoded = [vector.copy() for vector in self._encode(new, query)] if new else []
-        found = {**known, **dict(zip(new, encoded, strict=True))}
+        rows = self._run(lambda encoder: encoder.encode(new, query=query)) if new else ()
+        found = {**known, **dict(zip(new, (vector.copy() for vector in rows), strict=True))}
+        self._remember(found, query=query)
+        return np.stack([found[text] for text in texts])
+
+    def encode_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """Encode texts and tell the signs of their tokens, as the port says."""
+        return self._run(lambda encoder: encoder.encode_passages(texts))
+
+    def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
+        """Encode a query and its tokens, as the port says."""
+        vector, tokens = self._run(lambda encoder: encoder.encode_question(text))
+        self._remember({text: vector.copy()}, query=True)
+        return vector, tokens
+
+    def _remember(self, found: Mapping[str, Vectors], *, query: bool) -> None:
         self._latest.update(((text, query), vector) for text, vector in found.items())
         for oldest in [*self._latest][:-_LATEST]:
             self._latest.pop(oldest, None)
-        return np.stack([found[text] for text in texts])
 
-    def _encode(
-        self, texts: Sequence[str], query: bool, progress: Callable[[int], None] | None = None
-    ) -> Vectors:
+    def _run(self, call: Callable[[Library], Result]) -> Result:
         encoder = self._opened()
         try:
-            return encoder.encode(texts, query=query, progress=progress)
+            return call(encoder)
         except BrokenExport:
-            again = self._opened(instead_of=encoder)
-            return again.encode(texts, query=query, progress=progress)
+            return call(self._opened(instead_of=encoder))
 
     @property
     def is_prepared(self) -> bool:

@@ -44,6 +44,12 @@ LONG_QUERY = 12
 # The best of many passages is near the query by chance: the expected maximum of n cosines, with
 # the spread that passages of one note have, grows about as the logarithm of n.
 PASSAGE_CHANCE = 0.04
+# So many of the best are compared with the query word by word: what the mean cosine has above the
+# least counts so much, less in a long query. In a script that the encoder never learned all words
+# are alike.
+REREAD = 20
+TOKEN_SHARE = 3.0
+LEAST_READABLE = 0.9
 # Only the best candidates lend, and only what they have above the last one of them. Otherwise every
 # note with neighbours would gain, most of all with an encoder that finds all texts alike (a script
 # that it never learned).
@@ -89,9 +95,13 @@ class QueryScorer:
         return {path: max(0.0, cosine) for path, cosine in cosines.items()}
 
     def by_both(
-        self, vector: Vectors, readable: float = 1.0, *, is_spread: bool = False
+        self, vector: Vectors, tokens: Vectors, readable: float = 1.0, *, is_spread: bool = False
     ) -> dict[str, float]:
-        """Words and meaning, with what notes of one occasion and linked notes lend each other."""
+        """Words and meaning, with what notes of one occasion and linked notes lend each other.
+
+        Args:
+            tokens: the vectors of the query's tokens, of shape (count, dimension).
+        """
         cosines = self._cosines(vector, self._wide, self._among)
         # Unknown words are not corrected here: the encoder may know their meaning.
         words = self._bm25() or self._bm25(loosened(self.terms))
@@ -109,6 +119,8 @@ class QueryScorer:
             return fused(cosines, covered_words, readable, is_spread=is_spread, doubt=doubt)
 
         scores = fused_scores({*cosines, *words})
+        if readable >= LEAST_READABLE:
+            scores = self._reread(scores, vector, tokens)
         surplus = excess(scores)
         times = {path: self._written_next(path) for path in surplus}
         suggested = self._suggested(surplus)
@@ -123,6 +135,20 @@ class QueryScorer:
             return changed
         best = {path: scores[path] for path in list(changed)[:TURNS_JUDGED]}
         return with_gains(scores, *lent, *self._worth_as_turns(best))
+
+    def _reread(
+        self, scores: Mapping[str, float], vector: Vectors, tokens: Vectors
+    ) -> dict[str, float]:
+        """The scores, with what the best notes gain by the nearness of single words."""
+        share = TOKEN_SHARE * _fading(len(self.terms))
+        best = list(scores)[:REREAD] if share and len(self.terms) > 1 else []
+        # What a turn of a conversation is about stands in the turns around it.
+        if 2 * sum(bool(turn.speaker) for turn in self._turns(best).values()) > len(best):
+            return dict(scores)
+        near = self._index.vectors.token_scores(vector, tokens, best)
+        least = min(near.values(), default=0.0)
+        gained = {path: share * (mean - least) for path, mean in near.items()}
+        return ranked({path: score + gained.get(path, 0.0) for path, score in scores.items()})
 
     def _worth_as_turns(
         self, scores: Mapping[str, float]
@@ -330,9 +356,13 @@ def held_shares(
 
 def covered(words: Mapping[str, float], held: Mapping[str, float], terms: int) -> dict[str, float]:
     """BM25 by note, less for a note that holds only some of the terms."""
-    fading = (LONG_QUERY - terms) / (LONG_QUERY - SHORT_QUERY)
-    power = COVERAGE_POWER * min(1.0, max(0.0, fading))
+    power = COVERAGE_POWER * _fading(terms)
     return {key: score * held[key] ** power if held else score for key, score in words.items()}
+
+
+def _fading(terms: int) -> float:
+    """1 for a short query, 0 for a long one."""
+    return min(1.0, max(0.0, (LONG_QUERY - terms) / (LONG_QUERY - SHORT_QUERY)))
 
 
 def excess(scores: Mapping[str, float]) -> dict[str, float]:

@@ -208,12 +208,12 @@ def search(
     if mode == "keyword" or encoder is None:
         scores = scorer.by_words()
     else:
-        vector, readable = encoder.encode([query], query=True)[0], encoder.readable(query)
+        (vector, tokens), readable = encoder.encode_question(query), encoder.readable(query)
         is_spread = encoder.is_spread
         if mode == "semantic":
             scores = scorer.by_meaning(vector)
         else:
-            scores = scorer.by_both(vector, readable, is_spread=is_spread)
+            scores = scorer.by_both(vector, tokens, readable, is_spread=is_spread)
     # An id names its note, though it stands in no text.
     own = [note.path for note in index.notes.find(query.strip()) if note.id == query.strip()]
     named = {path: 1.0 for path in own if allowed is None or path in allowed}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from amem_cli.models.ports import Encoder
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
 
 BREAD = "the sourdough bread rose slowly in the warm kitchen"
 BREAD_AGAIN = "sourdough bread in a warm kitchen rose slowly"
@@ -24,6 +28,14 @@ TEXTS = (
     "lone \ud800 surrogate and \x00 nul",
     f"{TAXES} {BREAD} " * 40,
 )
+
+
+def nearness(tokens: Vectors, signs: bytes) -> float:
+    """The mean of each token's greatest product with the signs of any one of a passage."""
+    dimension = tokens.shape[1]
+    rows = np.frombuffer(signs, np.uint8).reshape(-1, -(-dimension // 8))
+    bits = np.unpackbits(rows, axis=1, count=dimension).astype(np.float32)
+    return float((tokens @ (2 * bits - 1).T).max(axis=1).mean())
 
 
 class EncoderContract:
@@ -71,6 +83,27 @@ class EncoderContract:
         vectors = encoder.encode(texts)
         np.testing.assert_allclose(vectors[: len(words)], vectors[9 : 9 + len(words)], atol=1e-4)
         np.testing.assert_allclose(vectors[250:251], encoder.encode(texts[250:251]), atol=1e-4)
+
+    def test_passages_have_the_same_vectors_with_their_tokens(self, encoder: Encoder) -> None:
+        vectors, signs = encoder.encode_passages(TEXTS)
+        np.testing.assert_allclose(vectors, encoder.encode(TEXTS), atol=1e-4)
+        width = -(-encoder.dimension // 8)
+        assert [len(each) % width for each in signs] == [0] * len(TEXTS)
+        assert signs[0] == signs[7]
+        assert all(len(each) <= width * encoder.max_tokens for each in signs)
+
+    def test_a_question_has_the_same_vector_with_its_tokens(self, encoder: Encoder) -> None:
+        for text in TEXTS:
+            vector, tokens = encoder.encode_question(text)
+            np.testing.assert_allclose(vector, encoder.encode([text], query=True)[0], atol=1e-4)
+            assert tokens.shape[1] == encoder.dimension
+            np.testing.assert_allclose(np.linalg.norm(tokens, axis=1), 1, atol=1e-4)
+
+    def test_tokens_are_near_to_the_same_ones_in_a_passage(self, encoder: Encoder) -> None:
+        _, tokens = encoder.encode_question(BREAD_AGAIN)
+        _, (signs, others) = encoder.encode_passages([BREAD, TAXES])
+        if signs:
+            assert nearness(tokens, signs) > nearness(tokens, others)
 
     def test_two_threads_may_encode_at_a_time(self, encoder: Encoder) -> None:
         expected = encoder.encode(TEXTS)

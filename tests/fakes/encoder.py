@@ -61,11 +61,20 @@ class FakeEncoder:
             vectors[row] = self._vector(text)
         return vectors
 
-    def _vector(self, text: str) -> Vectors:
+    def encode_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        tokens = map(self._tokens, texts)
+        return self.encode(texts), [np.packbits(each > 0, axis=1).tobytes() for each in tokens]
+
+    def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
+        return self.encode([text], query=True)[0], self._tokens(text) / self._dimension**0.5
+
+    def _tokens(self, text: str) -> Vectors:
         words = _WORD.findall(text.lower())[: self._max_tokens]
-        total = np.zeros(self._dimension, dtype=np.float32)
-        for word in words:
-            total += _signs(word, self._dimension)
+        signs = [_signs(word, self._dimension) for word in words]
+        return np.array(signs, np.float32).reshape(-1, self._dimension)
+
+    def _vector(self, text: str) -> Vectors:
+        total = self._tokens(text).sum(axis=0)
         if not total.any():
             total = _signs("", self._dimension)
         unit: Vectors = total / np.linalg.norm(total)

@@ -55,6 +55,32 @@ def a_record(path: str, passages: Sequence[str] = ("text",)) -> NoteRecord:
     return NoteRecord(note, file, f"hash-{path}", "2026-01-01T00:00:00+00:00", (), tuple(passages))
 
 
+def test_tokens_of_a_question_are_held_against_the_nearest_passages(tmp_path: Path) -> None:
+    index = MemoryIndex(tmp_path / "index.db")
+    random = np.random.default_rng(3)
+    with index.changing():
+        for path, passages in (("a.md", 5), ("b.md", 1), ("none.md", 1)):
+            index.files.store(a_record(path, [f"{path} {number}" for number in range(passages)]))
+    jobs = index.vectors.passages_to_embed()
+    vectors = unit(random.normal(size=(len(jobs), DIMENSION)))
+    states = [unit(random.normal(size=(7, DIMENSION))) for _ in jobs]
+    index.vectors.use_encoder("test", DIMENSION)
+    signs = [np.packbits(each > 0, axis=1).tobytes() for each in states[:-1]]
+    index.vectors.store([job.passage for job in jobs], vectors, [*signs, b""])
+    tokens = np.stack([states[0][2], states[5][6]])
+    found = index.vectors.token_scores(vectors[0], tokens, ["a.md", "b.md", "none.md"])
+
+    def score(places: Sequence[int]) -> float:
+        rows = np.sign(np.concatenate([states[place] for place in places])) / DIMENSION**0.5
+        return float((tokens @ rows.T).max(axis=1).mean() - 0.02 * np.log(len(rows)))
+
+    nearest = np.argsort(-(vectors[:5] @ vectors[0]))[:3]
+    assert found == pytest.approx({"a.md": score([*nearest]), "b.md": score([5])}, abs=1e-4)
+    index.files.forget("b.md")
+    assert "b.md" not in index.vectors.token_scores(vectors[0], tokens, ["a.md", "b.md"])
+    index.close()
+
+
 def fill(index: MemoryIndex, vectors: Floats, first: int = 0, model: str = "test") -> None:
     with index.changing():
         for number in range(first, first + len(vectors)):

@@ -103,12 +103,9 @@ def test_batches_hold_texts_of_like_length(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_progress_counts_every_text(tmp_path: Path, threads: int) -> None:
+def test_many_texts_keep_their_places(tmp_path: Path, threads: int) -> None:
     encoder = OnnxEncoder(write_prepared_encoder(tmp_path), threads=threads)
-    done: list[int] = []
-    vectors = encoder.encode(["bread"] * 1000 + ["slowly"] * 1500, progress=done.append)
-    assert sum(done) == 2500
-    assert len(done) > 10
+    vectors = encoder.encode(["bread"] * 1000 + ["slowly"] * 1500)
     np.testing.assert_array_equal(vectors[999], vectors[0])
     np.testing.assert_array_equal(vectors[1000], vectors[2499])
     assert vectors[0] @ vectors[2499] < 0.9

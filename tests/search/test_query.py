@@ -102,6 +102,29 @@ def test_an_encoder_that_cannot_read_the_question_has_less_of_a_say(tmp_path: Pa
     assert lead(0.0) < lead(0.3) < lead(1.0)
 
 
+@pytest.mark.parametrize(
+    ("query", "beginning", "counts"),
+    [
+        ("zebra quagga", "", True),
+        ("zebra", "", False),
+        ("zebra quagga okapi tapir gnu dik kudu eland oryx nyala impala topi", "", False),
+        ("zebra quagga", "Ann: ", False),
+    ],
+)
+def test_the_best_are_compared_word_by_word_but_for_turns_and_very_long_questions(
+    tmp_path: Path, query: str, beginning: str, counts: bool
+) -> None:
+    notes = {f"{each}.md": f"{beginning}The {each} of the {each}." for each in ("herring", *FILLER)}
+    ports = a_vault(tmp_path, notes)
+    encoder = FakeEncoder()
+    vector = encoder.encode([query])[0]
+    _, tokens = encoder.encode_question("herring")
+    scorer = QueryScorer(ports.index, query, 100, None)
+    rank = [*scorer.by_both(vector, tokens)].index("herring.md")
+    rank_without = [*scorer.by_both(vector, tokens[:0])].index("herring.md")
+    assert (rank == 0 < rank_without) if counts else rank == rank_without
+
+
 def test_a_linked_note_is_among_the_best_without_a_word_of_the_question(tmp_path: Path) -> None:
     notes = {
         "cause.md": "The walrus is ill. See [[effect]].",
@@ -172,8 +195,8 @@ def test_hybrid_search_too_takes_a_phrase_for_its_words_where_it_is_nowhere(
 
     def best(query: str) -> str:
         # All that the encoder of the question sees is noise.
-        vector = blind.encode(["xyz"])[0]
-        return next(iter(QueryScorer(ports.index, query, 100, None).by_both(vector, 0.0)))
+        seen = blind.encode_question("xyz")
+        return next(iter(QueryScorer(ports.index, query, 100, None).by_both(*seen, 0.0)))
 
     assert best("물은") == "ko.md"
     assert best('"herring walruses"') == "en.md"
