@@ -269,8 +269,8 @@ def test_a_note_that_is_revised_in_part_is_said_to_be_revised(
     told(amem, "Stop", "2026-05-01", "We send no invoices any more, the clinic is closed.")
     assert amem("link", "Stop", "Clinic", "--relation", "supersedes").code == 0
     assert "(superseded)" in amem("list").out and "(revised)" not in amem("list").out
-    shown = amem("show", "Clinic").out
-    assert "superseded by “Stop”" in shown and "revised by “Terms”" in shown
+    page = amem("show", "Clinic").out
+    assert "superseded by “Stop”" in page and "revised by “Terms”" in page
     assert amem("unlink", "Stop", "Clinic").code == 0
     # It follows a rename of either.
     assert amem("mv", "Clinic", "Invoices").code == amem("mv", "Terms", "Days").code == 0
