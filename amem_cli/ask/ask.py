@@ -29,6 +29,7 @@ from amem_cli.ask.prompt import (
 from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+from amem_cli.index.vectors import token_nearness
 from amem_cli.journal.link_decisions import before_closing
 from amem_cli.language.words import words
 from amem_cli.markdown.plain_text import plain_text
@@ -38,6 +39,7 @@ from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.note import parse_note
 from amem_cli.search.evidence import rarity
+from amem_cli.search.scoring import LEAST_READABLE
 from amem_cli.search.search import Filters, Supersession, current_first
 from amem_cli.settings import Settings
 
@@ -268,14 +270,16 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
         for sentence in sentences_of(source.label, source.quotable, weights, languages)
     ]
     likely = likeliest(sentences)
-    cosines = None
-    if encoder is not None and found.vector is not None:
-        vectors = encoder.encode([each.text for each in likely]) @ found.vector if likely else ()
-        cosines = [float(cosine) for cosine in vectors]
+    cosines, by_token = None, dict[int, float]()
+    if encoder is not None and found.vector is not None and found.tokens is not None:
+        vectors, signs = encoder.encode_passages([each.text for each in likely])
+        cosines = [float(cosine) for cosine in vectors @ found.vector]
+        if encoder.readable(question) >= LEAST_READABLE:
+            by_token = token_nearness(found.tokens, dict(enumerate(signs)))
     scores = {hit.note.path: hit.rank_score for hit in found.hits}
     worth = {source.label: scores[source.path] for source in found.notes}
     proposed = _proposed(ports, found.notes)
-    best = nearest(likely, cosines, worth, _newer(found.notes, proposed))
+    best = nearest(likely, cosines, worth, _newer(found.notes, proposed), by_token)
     is_spread = encoder is not None and encoder.is_spread
     near = _nearness(ports.index, found, weights, likely, cosines or (), is_spread=is_spread)
     if not best or not near.is_near:

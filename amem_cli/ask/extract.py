@@ -115,6 +115,7 @@ def nearest(
     cosines: Sequence[float] | None,
     worth: Mapping[str, float],
     newer: Mapping[str, Sequence[str]],
+    by_token: Mapping[int, float] | None = None,
 ) -> list[Sentence]:
     """The best sentence of each of the best sources, the nearest first, at most three.
 
@@ -124,6 +125,8 @@ def nearest(
         cosines: of each sentence with the question, if there are any.
         worth: of each source, 0..1.
         newer: the sources that supersede one.
+        by_token: how near sentences are token by token, by their place in `found`: this tells those
+            of one source apart better.
     """
     # Without an encoder, words alone tell the sentences of a note apart.
     near = cosines if cosines is not None else [_COVERAGE_SHARE * each.coverage for each in found]
@@ -139,6 +142,8 @@ def nearest(
     kept = [at for at in best.values() if values[at] > 0 and values[at] >= least]
     labels = [found[at].label for at in kept[:MOST_QUOTED]]
     current = [label for label, _ in current_first(labels, newer, best)]
+    for at, _ in sorted((by_token or {}).items(), key=lambda each: (each[1], -each[0])):
+        best[found[at].label] = at
     return [found[best[label]] for label in current[:MOST_QUOTED]]
 
 

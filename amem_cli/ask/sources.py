@@ -77,13 +77,15 @@ class Sources:
     """What was found: hits with linked notes last, notes that fitted the budget, best first.
 
     `terms` are words of the question as they were understood, `vector` is the question's, shape
-    (dimension,), or None without an encoder.
+    (dimension,), or None without an encoder, `tokens` are those of its tokens, shape (count,
+    dimension).
     """
 
     hits: tuple[Hit, ...]
     notes: tuple[QuotedNote, ...]
     terms: tuple[str, ...]
     vector: Vectors | None
+    tokens: Vectors | None
 
 
 def find_sources(
@@ -104,7 +106,7 @@ def find_sources(
         limit=limit,
         filters=filters,
     )
-    vector = None if encoder is None else encoder.encode([question], query=True)[0]
+    vector, tokens = (None, None) if encoder is None else encoder.encode_question(question)
     terms = understood(index, question)
     excerpts = [
         excerpt
@@ -136,7 +138,7 @@ def find_sources(
             for path, own in chosen.items()
         )
     ]
-    return Sources(tuple(hits), tuple(labelled(notes)), tuple(terms), vector)
+    return Sources(tuple(hits), tuple(labelled(notes)), tuple(terms), vector, tokens)
 
 
 def understood(index: MemoryIndex, question: str) -> list[str]:

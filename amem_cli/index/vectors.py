@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from amem_cli.errors import EncoderError
 from amem_cli.index.file import CODES_PER_BLOCK
@@ -208,19 +208,7 @@ class IndexVectors:
     def token_scores(
         self, vector: Vectors, tokens: Vectors, paths: Sequence[str]
     ) -> dict[str, float]:
-        """How near the tokens of a query are to those of notes, by path: a mean of cosines, less
-        what the best of so many is by chance.
-
-        The sum of the best matches is ColBERT's (Khattab and Zaharia 2020, arXiv 2004.12832); of a
-        note's tokens only the signs are known. Its passages that are nearest to the query count.
-
-        Args:
-            tokens: of the query, of shape (count, dimension).
-        """
-        import numpy as np
-
-        dimension = tokens.shape[1]
-        width = -(-dimension // 8)
+        """The `token_nearness` of notes by path; of each, the nearest passages count."""
         with self._file.reading_vectors():
             if not len(tokens) or not paths or not self._has_dimension(tokens):
                 return {}
@@ -228,19 +216,7 @@ class IndexVectors:
         signs: dict[str, bytes] = {}
         for path, of_passage in found:
             signs[path] = signs.get(path, b"") + of_passage
-        counts = {path: len(each) // width for path, each in signs.items() if each}
-        if not counts:
-            return {}
-        packed = np.frombuffer(b"".join(signs.values()), np.uint8).reshape(-1, width)
-        bits = np.unpackbits(packed, axis=1, count=dimension).astype(np.float32)
-        starts = np.cumsum([0, *counts.values()])[:-1]
-        best = np.maximum.reduceat(tokens @ bits.T, starts, axis=1)
-        # The cosines with vectors of -1 and 1.
-        means = (2 * best - tokens.sum(axis=1, keepdims=True)).mean(axis=0) / dimension**0.5
-        return {
-            path: float(mean) - _TOKEN_CHANCE * log(count)
-            for (path, count), mean in zip(counts.items(), means, strict=True)
-        }
+        return token_nearness(tokens, signs)
 
     def nearest_passages(self, path: str, vector: Vectors) -> list[int]:
         """Positions of a note's passages that have vectors, nearest to a vector first."""
@@ -338,6 +314,39 @@ class IndexVectors:
             if cosine is not None:
                 best[path] = max(cosine, best.get(path, -1.0))
         return best, len(rows)
+
+
+Key = TypeVar("Key")
+
+
+def token_nearness(tokens: Vectors, signs: Mapping[Key, bytes]) -> dict[Key, float]:
+    """How near the tokens of a query are to those of texts: the mean of the best cosines, less what
+    the best of so many has by chance; nothing of a text without tokens.
+
+    The sum of the best matches is ColBERT's (Khattab and Zaharia 2020, arXiv 2004.12832); of a
+    text's tokens only the signs are known.
+
+    Args:
+        tokens: of the query, of shape (count, dimension).
+        signs: of the texts' tokens, see `Encoder.encode_passages`.
+    """
+    import numpy as np
+
+    dimension = tokens.shape[1]
+    width = -(-dimension // 8)
+    counts = {key: len(each) // width for key, each in signs.items() if each}
+    if not counts or not len(tokens):
+        return {}
+    packed = np.frombuffer(b"".join(signs.values()), np.uint8).reshape(-1, width)
+    bits = np.unpackbits(packed, axis=1, count=dimension).astype(np.float32)
+    starts = np.cumsum([0, *counts.values()])[:-1]
+    best = np.maximum.reduceat(tokens @ bits.T, starts, axis=1)
+    # The cosines with vectors of -1 and 1.
+    means = (2 * best - tokens.sum(axis=1, keepdims=True)).mean(axis=0) / dimension**0.5
+    return {
+        key: float(mean) - _TOKEN_CHANCE * log(count)
+        for (key, count), mean in zip(counts.items(), means, strict=True)
+    }
 
 
 def _blob(vector: Vectors) -> bytes:

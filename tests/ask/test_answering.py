@@ -246,6 +246,8 @@ def test_the_nearest_sentences_are_quoted_with_what_makes_them_clear() -> None:
     assert best.text == "The walrus is fed at noon."
     assert quotation(best, feeding) == "It was cold. The walrus is fed at noon. With herring."
     assert nearest(other, None, {"n2": 0.0}, {}) == []
+    (nearer,) = nearest(feeding, [0.1, 0.3, 0.2], {"n1": 0.5}, {}, {0: 0.2, 1: 0.3, 2: 0.4})
+    assert nearer.text == "With herring."
     first, second = nearest([*feeding, *other], None, {"n1": 0.5, "n2": 0.9}, {})
     assert (first.label, second.label) == ("n2", "n1")
 
