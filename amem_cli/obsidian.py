@@ -56,12 +56,8 @@ def _views(ports: VaultPorts, superseded: Iterable[str]) -> dict[str, list[str]]
 
 
 def _superseded(index: MemoryIndex) -> dict[str, list[str]]:
-    """Notes that another one supersedes as a whole or contradicts, with the texts by which links
-    name them."""
-    whole = (
-        path for path, said in supersessions(index).items() if {*dict(said.words)} != {"revised"}
-    )
-    found = {path: index.notes.summary(path) for path in sorted(whole)}
+    """Notes that another one supersedes or contradicts, with the texts by which links name them."""
+    found = {path: index.notes.summary(path) for path in sorted(supersessions(index))}
     return {path: _names(index, note) for path, note in found.items() if note}
 
 

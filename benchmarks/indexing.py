@@ -94,6 +94,14 @@ class WatchedEncoder(PassingEncoder):
         self.spent.measure(lambda: found.append(self._encoder.encode(texts, query=query)))
         return found[0]
 
+    def encode_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        if self._listens:
+            return self.encode(texts), [b""] * len(texts)
+        self.texts.extend(texts)
+        found: list[tuple[Vectors, list[bytes]]] = []
+        self.spent.measure(lambda: found.append(self._encoder.encode_passages(texts)))
+        return found[0]
+
 
 def made_up(count: int) -> list[str]:
     """Texts of notes of one to three passages, with a heading, a link and a tag."""

@@ -23,8 +23,10 @@ class PassingEncoder:
         self.model_id, self.dimension = encoder.model_id, encoder.dimension
         self.max_tokens, self.is_spread = encoder.max_tokens, encoder.is_spread
         self.readable = encoder.readable
-        self.encode_passages = encoder.encode_passages
         self.encode_question = encoder.encode_question
+
+    def encode_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        return self._encoder.encode_passages(texts)
 
 
 class RememberingEncoder(PassingEncoder):
@@ -39,6 +41,7 @@ class RememberingEncoder(PassingEncoder):
         super().__init__(encoder)
         self._file = file
         self._known: dict[str, Any] = {}
+        self._signs: dict[str, bytes] = {}
         self._asked: dict[str, Vectors] = {}
         self._saved = 0
         if file is not None and file.exists():
@@ -61,6 +64,14 @@ class RememberingEncoder(PassingEncoder):
             chunk = new[start : start + _AT_ONCE]
             self._known.update(zip(chunk, self._encoder.encode(chunk), strict=True))
         return np.array([self._known[text] for text in texts], dtype=np.float32)
+
+    def encode_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """What `encode` gives, and the signs of the tokens, which are not kept in the file."""
+        if new := list(dict.fromkeys(text for text in texts if text not in self._signs)):
+            vectors, signs = self._encoder.encode_passages(new)
+            self._known.update(zip(new, vectors, strict=True))
+            self._signs.update(zip(new, signs, strict=True))
+        return self.encode(texts), [self._signs[text] for text in texts]
 
     def save(self) -> None:
         """Write the file, if there is one and something new to keep."""

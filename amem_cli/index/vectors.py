@@ -321,7 +321,7 @@ Key = TypeVar("Key")
 
 def token_nearness(tokens: Vectors, signs: Mapping[Key, bytes]) -> dict[Key, float]:
     """How near the tokens of a query are to those of texts: the mean of the best cosines, less what
-    the best of so many has by chance; nothing of a text without tokens.
+    the best of so many has by chance; nothing of a text without tokens, or with damaged signs.
 
     The sum of the best matches is ColBERT's (Khattab and Zaharia 2020, arXiv 2004.12832); of a
     text's tokens only the signs are known.
@@ -335,9 +335,10 @@ def token_nearness(tokens: Vectors, signs: Mapping[Key, bytes]) -> dict[Key, flo
     dimension = tokens.shape[1]
     width = -(-dimension // 8)
     counts = {key: len(each) // width for key, each in signs.items() if each}
+    counts = {key: count for key, count in counts.items() if count * width == len(signs[key])}
     if not counts or not len(tokens):
         return {}
-    packed = np.frombuffer(b"".join(signs.values()), np.uint8).reshape(-1, width)
+    packed = np.frombuffer(b"".join(signs[key] for key in counts), np.uint8).reshape(-1, width)
     bits = np.unpackbits(packed, axis=1, count=dimension).astype(np.float32)
     starts = np.cumsum([0, *counts.values()])[:-1]
     best = np.maximum.reduceat(tokens @ bits.T, starts, axis=1)

@@ -94,8 +94,8 @@ def phrases(field: str) -> tuple[str, ...]:
 
 def is_revision(reason: str) -> bool:
     """Whether a reason, in any language, says that a note only seems to revise another."""
-    forms = (each.links.get("revises", "") for each in languages())
-    return reason.startswith(tuple(form.partition("{}")[0] for form in forms if form))
+    beginnings = (each.links.get("revises", "").partition("{}")[0] for each in languages())
+    return reason.startswith(tuple(filter(None, beginnings)))
 
 
 @cache

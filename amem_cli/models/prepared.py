@@ -125,6 +125,8 @@ class PreparedEncoder:
         self._opening = RLock()
         # Vectors by text, and whether it is a query; the latest at the end.
         self._latest: dict[tuple[str, bool], Any] = {}
+        # The last question with its vector and tokens: a search and an answer ask the same.
+        self._question: tuple[str, tuple[Vectors, Vectors]] | None = None
 
     @property
     def model_id(self) -> str:
@@ -168,9 +170,14 @@ class PreparedEncoder:
 
     def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
         """Encode a query and its tokens, as the port says."""
-        vector, tokens = self._run(lambda encoder: encoder.encode_question(text))
-        self._remember({text: vector.copy()}, query=True)
-        return vector, tokens
+        last = self._question
+        if last is None or last[0] != text:
+            last = text, self._run(lambda encoder: encoder.encode_question(text))
+            for each in last[1]:
+                each.setflags(write=False)
+            self._question = last
+            self._remember({text: last[1][0].copy()}, query=True)
+        return last[1]
 
     def _remember(self, found: Mapping[str, Vectors], *, query: bool) -> None:
         self._latest.update(((text, query), vector) for text, vector in found.items())

@@ -141,7 +141,9 @@ class QueryScorer:
     ) -> dict[str, float]:
         """The scores, with what the best notes gain by the nearness of single words."""
         share = TOKEN_SHARE * _fading(len(self.terms))
-        best = list(scores)[:REREAD] if share and len(self.terms) > 1 else []
+        if not share or len(self.terms) < 2:
+            return dict(scores)
+        best = list(scores)[:REREAD]
         # What a turn of a conversation is about stands in the turns around it.
         if 2 * sum(bool(turn.speaker) for turn in self._turns(best).values()) > len(best):
             return dict(scores)

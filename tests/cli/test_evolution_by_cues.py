@@ -264,7 +264,7 @@ def test_a_note_that_is_revised_in_part_is_said_to_be_revised(
     assert shown["ask"].index("14 days") < shown["ask"].index("30 days")
     assert "(revised)" in amem("list").out
     assert amem("obsidian").code == 0
-    assert "Clinic" not in (tmp_path / ".obsidian/snippets/amem.css").read_text()
+    assert "Clinic" in (tmp_path / ".obsidian/snippets/amem.css").read_text()
     # Another note replaced all of it before.
     told(amem, "Stop", "2026-05-01", "We send no invoices any more, the clinic is closed.")
     assert amem("link", "Stop", "Clinic", "--relation", "supersedes").code == 0

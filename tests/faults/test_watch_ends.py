@@ -41,6 +41,13 @@ def encode(self, texts, *rest, **named):
     time.sleep(60)
 
 prepared.PreparedEncoder.encode = encode
+whole = prepared.PreparedEncoder.encode_passages
+
+def encode_passages(self, texts):
+    encode(self, texts)
+    return whole(self, texts)
+
+prepared.PreparedEncoder.encode_passages = encode_passages
 """
 
 

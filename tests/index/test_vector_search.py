@@ -76,6 +76,11 @@ def test_tokens_of_a_question_are_held_against_the_nearest_passages(tmp_path: Pa
 
     nearest = np.argsort(-(vectors[:5] @ vectors[0]))[:3]
     assert found == pytest.approx({"a.md": score([*nearest]), "b.md": score([5])}, abs=1e-4)
+    # An index may be damaged, or come from somebody else.
+    index.vectors._file.rows(
+        "UPDATE tokens SET signs = zeroblob(50) WHERE passage = ?", (jobs[5].passage,)
+    )
+    assert [*index.vectors.token_scores(vectors[0], tokens, ["a.md", "b.md"])] == ["a.md"]
     index.files.forget("b.md")
     assert "b.md" not in index.vectors.token_scores(vectors[0], tokens, ["a.md", "b.md"])
     index.close()
