@@ -19,6 +19,7 @@ from amem_cli.notes.names import (
     NoteNames,
     conflict_copy,
     file_name,
+    file_named,
     is_linkable,
     name_key,
     resolve,
@@ -198,12 +199,7 @@ class SourceNames:
         for path, _, _, names in notes:
             for name in names:
                 self._named.setdefault(_link_key(name), set()).add(path)
-        self._others: dict[str, list[str]] = {}
-        self._other_at: dict[str, str] = {}
-        self._ending_in = cache(self._shortest_ending_in)
-        for path in others:
-            self._other_at.setdefault(_link_key(path), path)
-            self._others.setdefault(_name(path), []).append(path)
+        self._others = NameTable((path, (), "") for path in others)
         self._relative_first = relative_first
 
     def note(self, link: WikiLink, source: str) -> str | None:
@@ -222,21 +218,11 @@ class SourceNames:
 
     def other(self, link: WikiLink, source: str) -> str | None:
         """The source's path of the other file that a link means."""
-        target = link.target
-        wanted = [normpath(f"{dirname(source)}/{target}"), normpath(target.lstrip("/"))]
-        if link.style == "wikilink":
-            wanted.reverse()
-        for path in wanted:
-            same = self._other_at.get(_link_key(path.lstrip("/")))
-            if same is not None:
-                return same
-        return self._ending_in(_link_key(normpath(target).lstrip("./")))
-
-    def _shortest_ending_in(self, target: str) -> str | None:
-        """Wikilinks may shorten a path to its end; the shortest fitting path wins."""
-        named = self._others.get(_name(target), ())
-        fits = (each for each in named if f"/{_link_key(each)}".endswith(f"/{target}"))
-        return min(fits, key=lambda each: (len(each), each), default=None)
+        if link.style == "markdown":
+            beside = file_named(_beside(link.target), source, self._others)
+            if beside is not None:
+                return beside
+        return file_named(link.target, source, self._others)
 
 
 def note_target(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -184,57 +184,38 @@ def _lines(event: Event, titles: Mapping[str, str]) -> list[str]:
 
 
 def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
-    """A summary of the changes; a title is cut before a number is."""
+    """Counts of what was changed; if it begins with one note, its title, cut to fit."""
+    own = [event for event in events if not follows_a_note(event)]
 
-    def about(event: Event, before: str, after: str) -> str:
-        length = SUBJECT_CHARACTERS - len(f"amem: {before}“”{after}")
-        room = max(length, SHORTEST_TITLE)
-        return before + _quoted(event.note or event.path, titles, room) + after
+    def of(*kinds: str) -> list[Event]:
+        return [event for event in own if event.kind in kinds]
 
-    runs = [event for event in events if event.kind == "process"]
-    removed = [event for event in events if event.kind in REMOVING]
-    undone = [event for event in events if event.kind == "undo"]
-    agents = [event for event in events if _agent(event)]
-    one = len(runs) == 1 and not (removed or undone)
-    summary = _summary(events, one=one)
-    if one:
-        return about(runs[0], "", f" {summary}")
-    if runs:
-        return f"{_count(len(runs), 'note')} processed, {summary}"
-    if agents and not undone:
-        by = _agent(agents[0])
-        notes = len({event.path for event in agents})
-        verb = {"add": "added", "remove": "removed"}.get(agents[0].kind, "changed")
-        changed = f"{_count(notes, 'note')} changed by {by}"
-        return changed if notes > 1 else about(agents[0], "", f" {verb} by {by}")
-    if len(removed) == 1:
-        return about(removed[0], "", f" removed, {summary}")
-    if undone:
-        changes = f"{_count(len(undone), 'change')} undone in "
-        notes = len({event.path for event in undone})
-        return f"{changes}{notes} notes" if notes > 1 else about(undone[0], changes, "")
-    return summary
+    def notes(events: Iterable[Event]) -> list[str]:
+        return list(dict.fromkeys(event.note or event.path for event in events))
 
-
-def _summary(events: Sequence[Event], *, one: bool) -> str:
-    followed = sum(map(follows_a_note, events))
-    events = [event for event in events if not follows_a_note(event)]
-    links = sum(len(event.links) for event in events)
-    described = any(event.kind == "construct" for event in events)
-    first = ("described" if described else "processed") if one else ""
-    if links:
-        first = f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
-    unlinked = sum(event.kind == "link" and not event.links for event in events)
-    evolved = len({event.path for event in events if event.kind == "evolve"})
-    rejected = sum(event.kind == "reject" for event in events)
-    parts = (
-        first,
-        unlinked and f"{_count(unlinked, 'note')} unlinked",
-        evolved and f"{_count(evolved, 'note')} evolved",
-        rejected and f"{_count(rejected, 'proposal')} rejected",
-        followed and f"links of {_count(followed, 'note')} follow a rename",
+    runs, links = of("process"), of("link")
+    agents = [event for event in own if _agent(event) and event.kind not in REMOVING]
+    by_agent = f"changed by {_agent(agents[0])}" if agents else ""
+    counts: tuple[tuple[str, str, Sequence[object]], ...] = (
+        ("note", "processed", notes(runs)),
+        ("note", by_agent, [] if runs else notes(agents)),
+        ("note", "removed", notes(of(*REMOVING))),
+        ("change", "undone", of("undo")),
+        ("link", "made", [link for event in own for link in event.links]),
+        ("note", "unlinked", notes(event for event in links if not event.links)),
+        ("note", "evolved", notes(of("evolve"))),
+        ("proposal", "rejected", of("reject")),
+        ("note", "following a rename", notes(filter(follows_a_note, events))),
     )
-    return ", ".join(str(part) for part in parts if part) or "nothing to change"
+    parts = [(_count(len(what), word), done, what) for word, done, what in counts if what]
+    if not parts:
+        return "nothing to change"
+    (first, verb, what), *rest = parts
+    after = "".join(f", {count} {done}" for count, done, _ in rest)
+    if first == "1 note":
+        room = SUBJECT_CHARACTERS - len(f"amem: “” {verb}{after}")
+        first = _quoted(str(what[0]), titles, max(room, SHORTEST_TITLE))
+    return f"{first} {verb}{after}"
 
 
 def _count(number: int, word: str) -> str:

@@ -117,7 +117,7 @@ def resolve(target: str, source: str, names: NoteNames) -> str | None:
     if is_attachment(wanted):
         return None
     # The whole target first: an alias may hold a `#`, and so may the name of a file.
-    found = _by_path(wanted, source, names) or _by_alias(wanted, names)
+    found = file_named(wanted, source, names) or _by_alias(wanted, names)
     if found is None and "#" in wanted and not wanted.lower().endswith(_ENDING):
         return resolve(wanted.partition("#")[0], source, names)
     return found
@@ -137,7 +137,8 @@ def shortest_target(path: str, names: NoteNames) -> str:
     return short if resolve(short, "", names) == path else whole
 
 
-def _by_path(wanted: str, source: str, names: NoteNames) -> str | None:
+def file_named(wanted: str, source: str, names: NoteNames) -> str | None:
+    """Find the file, a note or any other, whose path a link means; see `resolve`."""
     location = _location(wanted, source)
     if location is None:
         return None

@@ -63,7 +63,7 @@ def test_adding_a_note_is_one_commit(amem: Program, repo: TestRepository) -> Non
     assert (second.code, second.err) == (0, "")
     assert second.json["links"]
     assert subjects(repo) == [
-        "amem: “Yeast” linked to 1 note", "amem: “Dough” described", "by hand",
+        "amem: “Yeast” processed, 1 link made", "amem: “Dough” processed", "by hand",
     ]  # fmt: skip
     assert set(repo.changed()) >= {"notes/Yeast.md", journal_of(repo)}
     assert "- “Yeast” → “Dough” (related): " in repo.message()
@@ -83,7 +83,7 @@ def test_a_link_that_follows_a_rename_is_not_told_as_a_link_of_the_new_note(
     (repo.top / "notes/Dough.md").rename(repo.top / "notes/Paste.md")
     added = amem("add", "The neighbour has a parrot.", "--title", "Parrot", "--json", "--no-llm")
     assert added.json["links"] == []
-    assert subjects(repo)[0] == "amem: “Parrot” described, links of 1 note follow a rename"
+    assert subjects(repo)[0] == "amem: “Parrot” processed, 1 note following a rename"
 
 
 def test_an_import_is_one_commit(amem: Program, repo: TestRepository) -> None:
@@ -126,7 +126,7 @@ def test_undo_and_rm_are_commits(amem: Program, repo: TestRepository) -> None:
     event = next(each["id"] for each in history if each["kind"] == "construct")
     before = repo.content("notes/Yeast.md")
     assert amem("undo", event).code == 0
-    assert subjects(repo)[0] == "amem: 1 change undone in “Yeast”"
+    assert subjects(repo)[0] == "amem: 1 change undone"
     assert b"keywords" in before and b"keywords" not in repo.content("notes/Yeast.md")
 
 
@@ -142,7 +142,7 @@ def test_proposals_and_verdicts_are_committed(amem: Program, tmp_path: Path) -> 
     assert len(list((root / ".amem/review").iterdir())) == 3
     assert amem("review", "--accept-all").code == 0
     assert sorted(repo.changed().values()) == ["A", "D", "D", "D", "M"]
-    assert subjects(repo)[0] == "amem: 1 note evolved"
+    assert subjects(repo)[0] == "amem: “Lamination” evolved"
     assert repo.status() == []
 
 
@@ -150,7 +150,7 @@ def test_a_command_that_fails_commits_what_it_did(amem: Program, repo: TestRepos
     done = amem.beside("sh", "-c", f"{ADD_DOUGH} >/dev/full")
     assert done.code == EXIT_FIXABLE
     assert done.err.splitlines()[0] == "error: cannot write the output: No space left on device"
-    assert subjects(repo)[0] == "amem: “Dough” described"
+    assert subjects(repo)[0] == "amem: “Dough” processed"
     assert repo.status() == []
 
 
@@ -159,7 +159,7 @@ def test_a_reader_that_has_left_keeps_no_note_from_being_described(
 ) -> None:
     done = amem.beside("bash", "-c", f"set -o pipefail; {ADD_DOUGH} | true")
     assert (done.code, done.err) == (0, "")
-    assert subjects(repo)[0] == "amem: “Dough” described"
+    assert subjects(repo)[0] == "amem: “Dough” processed"
     assert repo.status() == []
 
 
@@ -228,7 +228,7 @@ def test_a_hook_of_another_repository_adds_to_the_vault(
     other.write("x.txt", "x\n")
     other.save("x.txt")
     assert told.read_text() == ""
-    assert subjects(repo)[0] == "amem: “Dough” described"
+    assert subjects(repo)[0] == "amem: “Dough” processed"
     assert other.changed() == {"x.txt": "A"}
 
 
