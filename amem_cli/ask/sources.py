@@ -131,7 +131,6 @@ def find_sources(
             quotable=_GAP.join(each.quotable for each in excerpts if each.quotable),
             superseded_by=tuple(each for each in hit.superseded_by if each.path not in hidden),
             contradicted_by=tuple(each for each in hit.contradicted_by if each.path not in hidden),
-            in_part=hit.in_part,
         )
         for path, hit, excerpts in (
             (path, by_path[path], sorted(own, key=lambda each: each.place))

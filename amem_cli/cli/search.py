@@ -256,7 +256,7 @@ def list_(
         note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
         said = each.supersession
-        mark = f"  ({said.words[0][0]})" if said.superseded_by else ""
+        mark = "  (superseded)" if said.superseded_by else ""
         # A title may hold a line break, but a script reads one note a line.
         console.print(f"{note.id or '-':<16}  {day_of(note)}  ", titled(note, ""), f"{mark}{tags}")
 

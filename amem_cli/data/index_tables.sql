@@ -46,7 +46,7 @@ CREATE TABLE events(
   seconds REAL NOT NULL) WITHOUT ROWID;
 CREATE INDEX events_by_note ON events(note, event);
 CREATE TABLE superseded(owner TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
-  relation TEXT NOT NULL, event TEXT NOT NULL, in_part INTEGER NOT NULL,
+  relation TEXT NOT NULL, event TEXT NOT NULL,
   PRIMARY KEY(owner, source, target)) WITHOUT ROWID;
 CREATE INDEX superseded_by_target ON superseded(target);
 CREATE TABLE decisions(source TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,

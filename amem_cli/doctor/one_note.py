@@ -128,19 +128,18 @@ class NoteChecks:
         targets = {target for link, target in leads.items() if link.target and target} - {path}
         known = supersessions(ports.index, sorted(targets)) if targets else {}
         for link, target in leads.items():
-            said = known.get(target or "", Supersession())
-            newer = [(word, each) for word, each in said.words if word != "contradicted"]
+            newer = known.get(target or "", Supersession()).superseded_by
             # The note that replaces the older one has to name it.
-            if not newer or any(each.path == path for _, each in newer):
+            if not newer or any(each.path == path for each in newer):
                 continue
-            what = " and ".join(f"{word} by “{each.title}”" for word, each in newer)
-            message = f"the note of the link [[{link.target}]] is {what}"
+            titles = " and ".join(f"“{each.title}”" for each in newer)
+            message = f"the note of the link [[{link.target}]] is superseded by {titles}"
             hint = "Link to the newer note, if that is meant."
             finding = Finding(path, message, hint, severity="notice", check="superseded")
             start, end = target_span(text, link)
             replacements = tuple(
                 Replacement(start, end, shortest_target(each.path, ports.index.names))
-                for _, each in newer
+                for each in newer
             )
             yield PlacedFinding(finding, start, end, outdated=True, replacements=replacements)
 

@@ -71,13 +71,11 @@ _TOTALS = (
 
 
 class SupersedingLink(NamedTuple):
-    """That one note, `newer`, supersedes or contradicts another, perhaps only in part; by their
-    paths."""
+    """That one note, `newer`, supersedes or contradicts another; by their paths."""
 
     older: str
     newer: str
     relation: str
-    in_part: bool = False
 
 
 class DecidedLink(NamedTuple):
@@ -274,13 +272,11 @@ class IndexLinkHistory:
 
         A link in the properties says so as long as it is there, and a context that the machine
         closed because of another note as long as nobody changed it. Of two notes that contradict
-        each other the later one is the newer, whichever says it. What a person agreed to that only
-        seems to be so holds in part.
+        each other the later one is the newer, whichever says it.
         """
         sql = (
             "SELECT DISTINCT v.owner = v.target, o.path, n.path, v.relation,"  # noqa: S608
-            " v.relation = 'contradicts' AND local_text(o.created) > local_text(n.created),"
-            " v.in_part"
+            " v.relation = 'contradicts' AND local_text(o.created) > local_text(n.created)"
             " FROM superseded v"
             # In this order: of an empty table no note is looked at.
             f" CROSS JOIN notes o ON o.id = v.target OR o.path = v.target CROSS {_NEWER}"
@@ -289,15 +285,14 @@ class IndexLinkHistory:
             f" AND t.relation NOT IN {SUPERSEDING} AND t.event > v.event)) ORDER BY 2, 3"
         )
         wanted = None if paths is None else frozenset(paths)
-        found: dict[tuple[str, str, str], bool] = {}
-        for by_context, target, source, relation, is_turned, in_part in self._file.rows(sql):
+        found: dict[SupersedingLink, None] = {}
+        for by_context, target, source, relation, is_turned in self._file.rows(sql):
             older, newer = (source, target) if is_turned else (target, source)
             is_wanted = wanted is None or older in wanted
             # A person may have deleted the link.
             if is_wanted and (by_context or target in self._links.linked(source)):
-                pair = (older, newer, relation)
-                found[pair] = bool(in_part) and found.get(pair, True)
-        return [SupersedingLink(*pair, in_part) for pair, in_part in found.items()]
+                found[SupersedingLink(older, newer, relation)] = None
+        return list(found)
 
     def decided(self) -> list[DecidedLink]:
         """The links that a person kept or removed."""
@@ -383,7 +378,7 @@ class IndexLinkHistory:
             owner = "owner" if table == "superseded" else "source"
             self._file.rows(f"DELETE FROM {table} WHERE {owner} = ?", (note,))  # noqa: S608
         for row in _superseded_rows(note, events, provenance(events)):
-            self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?, ?, ?, ?)", row)
+            self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?, ?, ?)", row)
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
         for target, kept in link_decisions(events).items():
@@ -495,19 +490,17 @@ class IndexUsage:
 
 def _superseded_rows(
     note: str, events: Sequence[Event], known: Provenance
-) -> Iterator[tuple[str, str, str, str, str, bool]]:
+) -> Iterator[tuple[str, str, str, str, str]]:
     """Rows of the table `superseded` that follow from a note's events.
 
     A link whose note does not say so any more has one, too: then what that note closed holds again.
     """
     from amem_cli.journal.provenance import undone_events
-    from amem_cli.language.lexicon import is_revision
 
     undone = undone_events(events)
     # By target: the relation of a pair now, and the last event after which it was another.
     relations: dict[str, str] = {}
     turned: dict[str, str] = {}
-    in_part: dict[str, bool] = {}
     confirmed: tuple[LinkRecord, ...] = ()
     for event in events:
         former = event.links_before
@@ -515,16 +508,11 @@ def _superseded_rows(
             former, confirmed = confirmed, () if event.id in undone else event.confirmed
             relations = {**dict.fromkeys(relations, "related"), **_relations(confirmed)}
         turned |= {each.target: event.id for each in former if each.relation in SUPERSEDING}
-        for each in event.links:
-            # A person may have made the relation their own.
-            is_agreed = event.kind != "edit" and each.relation in SUPERSEDING
-            in_part[each.target] = is_agreed and is_revision(each.reason)
     for target, relation in {**relations, **_relations(known.links.values())}.items():
         if relation in SUPERSEDING or target in turned:
-            yield note, note, target, relation, turned.get(target, ""), in_part.get(target, False)
+            yield note, note, target, relation, turned.get(target, "")
     if (closing := known.closed_by) is not None:
-        agreed = is_revision(closing.reason)
-        yield note, closing.trigger, note, closing.relation, closing.id, agreed
+        yield note, closing.trigger, note, closing.relation, closing.id
 
 
 def _stated(events: Sequence[Event]) -> list[LinkRecord]:

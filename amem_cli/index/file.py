@@ -19,7 +19,7 @@ from amem_cli.system.files import move_over
 
 # To raise it is all that a change of the tables, or of what they hold, needs: other versions are
 # rebuilt.
-SCHEMA_VERSION = 23
+SCHEMA_VERSION = 24
 # A passage's bits are at `passage % CODES_PER_BLOCK` in the row of `codes` whose block
 # is `passage // CODES_PER_BLOCK`: one row for many passages is fast to read and to write.
 CODES_PER_BLOCK = 256

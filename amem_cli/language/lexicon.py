@@ -92,12 +92,6 @@ def phrases(field: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(phrase for each in languages() for phrase in each.field(field)))
 
 
-def is_revision(reason: str) -> bool:
-    """Whether a reason, in any language, says that a note only seems to revise another."""
-    beginnings = (each.links.get("revises", "").partition("{}")[0] for each in languages())
-    return reason.startswith(tuple(filter(None, beginnings)))
-
-
 @cache
 def word_list(field: str) -> frozenset[str]:
     return frozenset().union(*(each.words.get(field, frozenset()) for each in languages()))

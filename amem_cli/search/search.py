@@ -106,14 +106,10 @@ def _plain_place(place: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supersession:
-    """The notes whose links say of a note that it no longer holds, the newest first.
-
-    `in_part` are the paths of those that supersede only a part of it, as far as amem can tell.
-    """
+    """The notes whose links say of a note that it no longer holds, the newest first."""
 
     superseded_by: tuple[NoteSummary, ...] = ()
     contradicted_by: tuple[NoteSummary, ...] = ()
-    in_part: frozenset[str] = frozenset()
 
     @property
     def newer(self) -> tuple[NoteSummary, ...]:
@@ -122,12 +118,9 @@ class Supersession:
 
     @property
     def words(self) -> list[tuple[str, NoteSummary]]:
-        """What a person reads of the older note, and because of which newer one: superseded, then
-        revised, then contradicted."""
-        partly = self.in_part
-        newer = [("revised" if n.path in partly else "superseded", n) for n in self.superseded_by]
-        newer.sort(key=lambda pair: pair[0] == "revised")
-        return [*newer, *(("contradicted", each) for each in self.contradicted_by)]
+        """What a person reads of the older note, and because of which newer one."""
+        superseded = [("superseded", each) for each in self.superseded_by]
+        return [*superseded, *(("contradicted", each) for each in self.contradicted_by)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,12 +304,10 @@ def _by_path(
     index: MemoryIndex, links: Iterable[SupersedingLink], filters: Filters
 ) -> dict[str, Supersession]:
     newer: dict[tuple[str, str], list[NoteSummary]] = {}
-    in_part: dict[str, set[str]] = {}
     for link in links:
         note = index.notes.summary(link.newer)
         if note is not None and filters.is_past(note):
             newer.setdefault((link.older, link.relation), []).append(note)
-            in_part.setdefault(link.older, set()).update([link.newer] if link.in_part else [])
     for notes in newer.values():
         notes.sort(key=lambda note: note.path)
         notes.sort(key=lambda note: note.created, reverse=True)
@@ -324,7 +315,6 @@ def _by_path(
         older: Supersession(
             superseded_by=tuple(newer.get((older, "supersedes"), ())),
             contradicted_by=tuple(newer.get((older, "contradicts"), ())),
-            in_part=frozenset(in_part[older]),
         )
         for older, _ in newer
     }

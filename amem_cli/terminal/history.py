@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.journal.events import Event, to_record
 from amem_cli.journal.provenance import gives_identity
-from amem_cli.language.lexicon import is_revision
 from amem_cli.language.safe_text import flowed, on_one_line
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.terminal.notes import change_lines, link_words
@@ -315,10 +314,7 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
     for text, style in lines:
         console.print(f"  {waiting.change.field:<9}", (text, style))
     if mark := _MARKS.get(proposal.relation):
-        what = f"the whole note as {mark}"
-        if mark == "superseded" and is_revision(proposal.reason):
-            what = "the note as revised"
-        console.print((f"  accepting it also marks {what} by that one", "dim"))
+        console.print((f"  accepting it also marks the note as {mark} by that one", "dim"))
 
 
 def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:
