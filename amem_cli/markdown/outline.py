@@ -7,20 +7,14 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
 
 from amem_cli.markdown.links import heading_anchor, is_tag_character
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.markdown.regions import find_regions, visible_text
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
+from amem_cli.markdown.regions import blocks, find_regions, line_spans, visible_text
 
 _MARK = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|(?=\r|\Z))")
 _CLOSING_MARK = re.compile(r"(?:(?<=[ \t])#+|\A#+)[ \t]*\Z")
 _MAY_BE = re.compile(r"^ {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*\r?$)", re.MULTILINE)
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +65,8 @@ def _headings(body: str) -> Iterator[tuple[int, str, int, int]]:
         return
     # Obsidian's comments and formulas are none of CommonMark's.
     visible = visible_text(body, "comment", "math")
-    places = [match.span() for match in _LINE.finditer(visible)]
-    for token in _blocks().parse(visible):
+    places = line_spans(visible)
+    for token in blocks(visible):
         if token.type != "heading_open" or token.level or token.map is None:
             continue
         first, last = token.map[0], token.map[1] - 1
@@ -85,15 +79,6 @@ def _headings(body: str) -> Iterator[tuple[int, str, int, int]]:
         is_header = visible.startswith("---") and visible.find("\n---") + 1 == places[last][0]
         if visible[start:end].strip("\0=- \t\r\n") and not is_header:
             yield int(token.tag[1]), words, start, start + len(body[start:end].rstrip("\n"))
-
-
-@cache
-def _blocks() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark").enable("table")
-    parser.core.ruler.disable(["inline", "text_join"])
-    return parser
 
 
 def heading_named(outline: Sequence[Heading], fragment: str) -> Heading | None:

@@ -5,35 +5,41 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
-from typing import Literal, NamedTuple
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 CODE_INDENT = 4
 
 _HTML_OPENING = r"<(?i:pre|code|script|style|textarea)(?=[\s>])[^<>]{0,500}>"
-_ANY_MARK = re.compile(rf"`|~~~|%%|<!--|\$|{_HTML_OPENING}|^[ >]*(?: {{4}}|\t)", re.MULTILINE)
-_CONTAINER_MARKS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*")
-_CONTAINER_MARK = re.compile(r">|[-*+]|\d{1,9}[.)]")
-# More of them on one line nobody writes, and each takes time of the line's length.
-_MOST_MARKS = 100
-_BLANKS = re.compile(r"[ \t]*")
+# A line that is indented below text only goes on with it.
+_TEXT = r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:[^\W\d_]|\[)"
+_INDENTED = rf"(?:\A|^(?!{_TEXT})[^\n]*\n)(?: {{4}}| {{0,3}}\t)|^ *>[ >]*(?: {{4}}|\t)"
+_MAY_BE_CODE = re.compile(_INDENTED, re.MULTILINE)
+_ANY_MARK = re.compile(rf"`|~~~|%%|<!--|\$|{_HTML_OPENING}|{_INDENTED}", re.MULTILINE)
+_CONTAINER_MARKS = r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*"
+_LINE_MARKS = re.compile(_CONTAINER_MARKS)
 _QUOTE_MARKS = re.compile(r"[ \t>]*")
 # No backtick may follow on the line: "```x```" is inline code.
-_FENCE_OPENING = re.compile(r"`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,}")
+_FENCE = r"(?:`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
 _FENCE_CLOSING = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*\r?\n?")
-_BLOCK_START = re.compile(r"#{1,6}[ \t]|\||(?:=+|-+)[ \t]*(?:\r?\n|\Z)")
-# Headings of either form, and rules: what follows them continues no paragraph.
-_HEADING_OR_RULE = re.compile(
-    r"(?:#{1,6}(?=[ \t\r\n]|\Z)[^\n]*|=+[ \t\r]*|([-*_])[ \t]*(?:\1[ \t]*){2,}\r?)(?:\n|\Z)"
+# Blank lines, items of a list, headings of either form, rules, rows of a table, and fences.
+_BLOCK_START = re.compile(
+    r"[ \t>]*(?:\r?(?:\n|\Z)|(?:[-*+]|\d{1,9}[.)])[ \t]|#{1,6}(?:\s|\Z)|\|"
+    rf"|(?:=+|-+|([-*_])[ \t]*(?:\1[ \t]*){{2,}})[ \t]*\r?(?:\n|\Z)|{_FENCE})"
 )
-_FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]:")
+_FOOTNOTE = re.compile(r"^([ \t>]*)\[\^[^\]\s]{1,100}\]:[ \t]*", re.MULTILINE)
 # A dollar sign in the name of a link opens no formula.
 _LINK_WITH_DOLLAR = r"\[\[[^\[\]\n$`%<]*\$[^\[\]\n`%<]*\]\]"
-_INLINE_MARK = re.compile(
-    rf"\\[!-/:-@\[-`{{-~]|`+|%%|<!--|\$\$?|{_HTML_OPENING}|{_LINK_WITH_DOLLAR}"
+_MARK = re.compile(
+    rf"^(?P<marks>{_CONTAINER_MARKS})(?P<fence>{_FENCE})"
+    rf"|\\[!-/:-@\[-`{{-~]|`+|%%|<!--|\$\$?|{_HTML_OPENING}|{_LINK_WITH_DOLLAR}",
+    re.MULTILINE,
 )
 # No blank is inside of the signs and no digit behind them: "$5 and $10" are prices.
 _FORMULA = re.compile(r"\$(?!\s)(?:[^$\n\\]|\\.)+(?<![\s\\])\$(?!\d)")
@@ -114,228 +120,89 @@ def spliced(text: str, cuts: Iterable[Cut]) -> str:
     return "".join([*pieces, text[position:]])
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What a line means for the blocks around it; offsets are those of the text.
-
-    `indent`: columns before its first sign, counted from the quote marks that open the line, of
-    which there are `opening_quotes`. `continues`: it may belong to the paragraph before it.
-    `is_apart`: it is a heading or a rule.
-    """
-
-    marks: int
-    content: int
-    end: int
-    indent: int
-    opening_quotes: int
-    quote_depth: int
-    is_blank: bool
-    is_code: bool
-    continues: bool
-    is_apart: bool
-    starts_item: bool
-    starts_block: bool
-    fence: str
-
-
 class _Scanner:
-    """Reads lines into blocks, and each block's inline marks when the block is complete."""
+    """Reads a text from mark to mark; most inline marks mean something within their block alone."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.regions: list[Region] = []
-        self._block_start = 0
-        # A line of a paragraph may be indented and is no code.
-        self._in_paragraph = False
-        # By the depth of quotes, the columns at which the text of the open list items begins.
-        self._items: list[list[int]] = [[]]
-        self._quote_depth = 0
+        # Where the block ends that was read last, and the runs of backticks in it.
+        self._block_end = 0
+        self._ticks: dict[int, list[int]] | None = None
         self._unclosed: set[tuple[str, int]] = set()
 
     def scan(self) -> None:
         position = 0
-        while position < len(self.text):
-            position = self._take_line(position)
-            if position >= len(self.text):
-                position = self._finish_block(len(self.text))
+        for start, end in (*_indented_code(self.text), (len(self.text),) * 2):
+            while position < start and (mark := _MARK.search(self.text, position, start)):
+                position = self._take_mark(mark, start)
+            if position <= start < end:
+                self.regions.append(Region("indented", start, end, start, end))
+                position = end
 
-    def _take_line(self, start: int) -> int:
-        """Read the line at `start`; returns where to go on."""
-        line = self._read_line(start)
-        if line.starts_block or line.quote_depth != self._quote_depth:
-            resume = self._finish_block(start)
-            if resume > start:
-                return resume
-        self._quote_depth = line.quote_depth
-        if line.is_code:
-            return self._take_indented_code(start, line)
-        self._follow_containers(start, line)
-        self._in_paragraph = not (line.is_blank or line.is_apart or line.fence)
-        if line.fence:
-            return self._take_fence(start, line)
-        return line.end
+    def _take_mark(self, mark: re.Match[str], limit: int) -> int:
+        """Record what a mark opens in a block that ends at `limit` or before; where to go on."""
+        if mark["fence"]:
+            return self._take_fence(mark)
+        said, position = mark.group(), mark.end()
+        if said in _CLOSING_OF:
+            return self._take_comment(mark.start(), said)
+        end = self._end_of_block(mark.start(), limit)
+        if said[0] == "`":
+            # All runs at once: a search for each closing mark would take quadratic time.
+            if self._ticks is None:
+                self._ticks = self._backtick_runs(mark.start(), end)
+            return self._take_code_span(mark.start(), position, self._ticks)
+        taken = 0
+        if said == "$$":
+            reach = len(self.text) if self._opens_line(mark.start()) else end
+            taken = self._take_element("math", mark, "$$", reach)
+        elif said == "$":
+            taken = self._take_formula(mark.start(), end)
+        elif said[0] == "<":
+            taken = self._take_html(mark, end)
+        return taken or position
 
-    def _read_line(self, start: int) -> _Line:
-        end = self._line_end(start)
-        marks = self._match(_CONTAINER_MARKS, start, end)
-        quoted = self._match(_QUOTE_MARKS, start, end).end()
-        is_apart = bool(_HEADING_OR_RULE.match(self.text, quoted, end))
-        # The first sign of the rule `* * *` is no mark of a list.
-        content = quoted if is_apart else marks.end()
-        starts_item = not is_apart and bool(marks.group().strip(" \t>"))
-        is_blank = not starts_item and not self.text[content:end].strip()
-        opening_quotes = indent = 0
-        if quoted > start:
-            opening_quotes = self.text.count(">", start, quoted)
-            indent = self._column(start, quoted)
-        if opening_quotes:
-            indent -= self._inside(start, self.text.rindex(">", start, quoted) + 1)
-        # A line with which a quote begins continues no paragraph.
-        after_text = self._in_paragraph and opening_quotes <= self._quote_depth
-        is_code = (
-            indent >= CODE_INDENT
-            and not (is_blank or after_text)
-            and indent - self._item_around(opening_quotes, indent) >= CODE_INDENT
-        )
-        fence = _FENCE_OPENING.match(self.text, content, end)
-        heading_or_row = _BLOCK_START.match(self.text, content, end)
-        return _Line(
-            marks=quoted,
-            content=content,
-            end=end,
-            indent=indent,
-            opening_quotes=opening_quotes,
-            quote_depth=marks.group().count(">"),
-            is_blank=is_blank,
-            is_code=is_code,
-            continues=after_text and not (is_blank or starts_item or is_apart or fence),
-            is_apart=is_apart,
-            starts_item=starts_item,
-            starts_block=bool(
-                is_blank or is_apart or starts_item or is_code or fence or heading_or_row
-            ),
-            fence=fence.group() if fence else "",
-        )
+    def _end_of_block(self, place: int, limit: int) -> int:
+        if place >= self._block_end:
+            end, depth = self._line_end(place), self._quote_depth(self._line_start(place))
+            while (
+                end < limit
+                and not _BLOCK_START.match(self.text, end)
+                and self._quote_depth(end) == depth
+            ):
+                end = self._line_end(end)
+            self._block_end, self._ticks = end, None
+        return self._block_end
 
-    def _column(self, start: int, end: int) -> int:
-        return len(self.text[start:end].expandtabs(CODE_INDENT))
+    def _quote_depth(self, line_start: int) -> int:
+        return self._match(_LINE_MARKS, line_start, len(self.text))[0].count(">")
 
-    def _inside(self, start: int, mark_end: int) -> int:
-        """The column at which a quote's text begins: a blank behind its mark belongs to that."""
-        is_parted = self.text[mark_end : mark_end + 1] in (" ", "\t")
-        return self._column(start, mark_end) + is_parted
-
-    def _item_around(self, depth: int, indent: int) -> int:
-        """The column of the innermost open list item that holds a line; 0 outside of lists."""
-        columns = self._items[depth] if depth < len(self._items) else []
-        return next((column for column in reversed(columns) if column <= indent), 0)
-
-    def _follow_containers(self, start: int, line: _Line) -> None:
-        """Close the list items and quotes that end before the line, and open those it begins."""
-        depth = line.opening_quotes
-        if depth + 1 != len(self._items):
-            del self._items[depth + 1 :]
-            self._items += [[] for _ in range(depth + 1 - len(self._items))]
-        if line.is_blank or line.continues:
-            return
-        begins_footnote = _FOOTNOTE.match(self.text, line.marks)
-        if not (line.starts_item or begins_footnote or depth or self._items[0]):
-            return
-        first = self._match(_BLANKS, start, line.end).end()
-        for columns, indent in (
-            (self._items[0], self._column(start, first)),
-            (self._items[depth], line.indent),
-        ):
-            while columns and columns[-1] > indent:
-                columns.pop()
-        left = self._column(start, line.marks) - line.indent
-        if begins_footnote:
-            columns.append(line.indent + CODE_INDENT)
-        marks = _CONTAINER_MARK.finditer(self.text, line.marks, line.content)
-        for mark in islice(marks, _MOST_MARKS):
-            if mark[0] == ">":
-                left = self._inside(start, mark.end())
-                self._items.append([])
-                continue
-            text = self._match(_BLANKS, mark.end(), line.end).end()
-            width = self._column(start, text) - self._column(start, mark.end())
-            # With more blanks the item begins with code, or has no text on this line.
-            is_text = width <= CODE_INDENT and not self.text[text : line.end].isspace()
-            width = width if is_text else 1
-            self._items[-1].append(self._column(start, mark.end()) + width - left)
-
-    def _take_indented_code(self, start: int, line: _Line) -> int:
-        end = position = start
-        while line.is_code or line.is_blank:
-            end = end if line.is_blank else line.end
-            position = line.end
-            if position == len(self.text):
-                break
-            depth, line = line.opening_quotes, self._read_line(position)
-            if line.opening_quotes != depth:
-                break
-        self.regions.append(Region("indented", start, end, start, end))
-        self._block_start = end
-        return end
-
-    def _take_fence(self, line_start: int, line: _Line) -> int:
-        """Record the fenced code that opens in the line; returns its end."""
-        start = line.content
+    def _take_fence(self, opening: re.Match[str]) -> int:
+        """Record fenced code; returns its end."""
+        start, marks = opening.start("fence"), opening["marks"]
         # A closing mark indented four further is a line of the code, as in CommonMark.
-        deepest_closing = len(self.text[line_start:start].expandtabs(CODE_INDENT)) + 3
-        inner_start = position = line.end
+        deepest_closing = len(marks.expandtabs(CODE_INDENT)) + 3
+        inner_start = end = position = self._line_end(start)
         while position < len(self.text):
             line_end = self._line_end(position)
             closing = _FENCE_CLOSING.match(self.text, position, line_end)
             if (
                 closing
                 and closing.end() == line_end
-                and closing.group(2).startswith(line.fence)
+                and closing.group(2).startswith(opening["fence"])
                 and len(closing.group(1).expandtabs(CODE_INDENT)) <= deepest_closing
             ):
-                return self._add_fence(start, line_end, inner_start, position)
+                end = line_end
+                break
             quotes = self._match(_QUOTE_MARKS, position, line_end)
             # A fence in a quote ends with the quote, even if it was never closed.
-            if quotes.group().count(">") < line.quote_depth:
-                return self._add_fence(start, position, inner_start, position)
-            position = line_end
-        return self._add_fence(start, position, inner_start, position)
-
-    def _add_fence(self, start: int, end: int, inner_start: int, inner_end: int) -> int:
-        self.regions.append(Region("fence", start, end, inner_start, inner_end))
-        self._block_start = end
-        return end
-
-    def _finish_block(self, end: int) -> int:
-        """Read the inline marks of the block that ends at `end`.
-
-        Returns:
-            `end`, or the end of a comment, formula or element that reaches beyond it.
-        """
-        position, self._block_start = self._block_start, end
-        ticks: dict[int, list[int]] | None = None
-        while position < end:
-            mark = _INLINE_MARK.search(self.text, position, end)
-            if mark is None:
+            if quotes.group().count(">") < marks.count(">"):
+                end = position
                 break
-            position = mark.end()
-            said = mark.group()
-            if said[0] == "`":
-                # All runs at once: a search for each closing mark would take quadratic time.
-                if ticks is None:
-                    ticks = self._backtick_runs(mark.start(), end)
-                position = self._take_code_span(mark.start(), position, ticks)
-            elif said in _CLOSING_OF:
-                position = self._take_comment(mark.start(), said)
-            elif said == "$$":
-                limit = len(self.text) if self._opens_line(mark.start()) else end
-                position = self._take_element("math", mark, "$$", limit) or position
-            elif said == "$":
-                position = self._take_formula(mark.start(), end) or position
-            elif said[0] == "<":
-                position = self._take_html(mark, end) or position
-        self._block_start = max(position, end)
-        return self._block_start
+            position = end = line_end
+        self.regions.append(Region("fence", start, end, inner_start, position))
+        return end
 
     def _backtick_runs(self, start: int, end: int) -> dict[int, list[int]]:
         runs: dict[int, list[int]] = defaultdict(list)
@@ -414,6 +281,9 @@ class _Scanner:
             position -= 1
         return position == 0 or self.text[position - 1] == "\n"
 
+    def _line_start(self, position: int) -> int:
+        return self.text.rfind("\n", 0, position) + 1
+
     def _line_end(self, position: int) -> int:
         found = self.text.find("\n", position)
         return len(self.text) if found < 0 else found + 1
@@ -425,6 +295,37 @@ class _Scanner:
         return match
 
 
+def _indented_code(text: str) -> Iterator[tuple[int, int]]:
+    """The lines of indented code, also where they are in a comment or the like."""
+    if not _MAY_BE_CODE.search(text):
+        return
+    lines = line_spans(text)
+    # A footnote goes on as an item of a list does whose text begins in the fifth column.
+    for token in blocks(_FOOTNOTE.sub(r"\1-   ", text)):
+        if token.type == "code_block" and token.map:
+            yield lines[token.map[0]][0], lines[token.map[1] - 1][1]
+
+
+def blocks(text: str) -> Sequence[Token]:
+    """The blocks of CommonMark; their `map` has numbers of the `line_spans` of the text."""
+    return _parser().parse(text)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.disable(["inline", "text_join"])
+    return parser
+
+
+def line_spans(text: str) -> list[tuple[int, int]]:
+    """Start and end of each line, its line break with it."""
+    return [match.span() for match in _LINE.finditer(text)]
+
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _MARKERS = re.compile(r"^<{7}(?: |\r?$)|^={7}\r?$|^>{7}(?: |\r?$)", re.MULTILINE)
 
 
