@@ -5,12 +5,12 @@ Near pairs are found without comparing every note with every other.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from amem_cli.duplicates.compare import (
@@ -221,23 +221,18 @@ def _sharing_words(wordings: Iterable[Wording]) -> set[tuple[int, int]]:
     """Pairs that have rare runs of words in common."""
     import numpy as np
 
-    # A flat array needs far less memory than a set of runs for each note.
-    held, lengths = array("q"), []
-    for each in wordings:
-        held.extend(each.shingles)
-        lengths.append(len(each.shingles))
-    total = len(held)
-    runs = np.frombuffer(held, np.int64) if total else np.zeros(0, np.int64)
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.argsort(runs, kind="stable")
-    runs, owners = runs[order], owners[order]
-    starts = np.flatnonzero(np.r_[True, runs[1:] != runs[:-1]]) if total else np.array([], int)
-    sizes = np.diff(np.r_[starts, total])
+    # Flat arrays need far less memory than a set of runs for each note.
+    held = [np.fromiter(each.shingles, np.int64) for each in wordings]
+    lengths = [len(runs) for runs in held]
+    owners = np.repeat(np.arange(len(held)), lengths)
+    _, runs, sizes = np.unique(
+        np.concatenate([np.empty(0, np.int64), *held]), return_inverse=True, return_counts=True
+    )
+    shared = (sizes[runs] > 1) & (sizes[runs] <= _MOST_SHARING)
+    sharing = sorted(zip(runs[shared].tolist(), owners[shared].tolist(), strict=True))
     counts: Counter[tuple[int, int]] = Counter()
-    wanted = (sizes > 1) & (sizes <= _MOST_SHARING)
-    for start, size in zip(starts[wanted].tolist(), sizes[wanted].tolist(), strict=True):
-        # The stable sort keeps the owners of a run in their order.
-        counts.update(combinations(owners[start : start + size].tolist(), 2))
+    for _, together in groupby(sharing, key=itemgetter(0)):
+        counts.update(combinations((owner for _, owner in together), 2))
     return {
         (one, other)
         for (one, other), count in counts.items()

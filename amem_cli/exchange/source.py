@@ -129,11 +129,11 @@ class SourceFolder:
                 continue
             yield path, raw, datetime.fromtimestamp(int(saved)).astimezone()
 
-    def read(self, path: str, limit: int = MAX_OTHER_BYTES) -> bytes | None:
-        """A file's bytes; None if it cannot be read or is larger than `limit`."""
+    def read(self, path: str) -> bytes | None:
+        """A file's bytes; None if it cannot be read or is larger than 50 MiB."""
         with suppress(OSError):
-            raw, _ = self._read(path, limit)
-            return raw if len(raw) <= limit else None
+            raw, _ = self._read(path, MAX_OTHER_BYTES)
+            return raw if len(raw) <= MAX_OTHER_BYTES else None
         return None
 
     def _walk(self, folder: str) -> Iterator[str]:

@@ -28,7 +28,6 @@ from amem_cli.language.safe_text import flowed, json_text, on_one_line
 FORMATS = ("text", "json", "dot", "mermaid", "graphml", "canvas", "html")
 MAP_FORMATS = ("html", "json")
 _OTHER_RELATION = "#64748b"
-_TINT = 0.14
 
 _LABEL_WIDTH = 26
 _LABEL_LINES = 3
@@ -79,12 +78,6 @@ def export(
     if form == "canvas":
         return canvas_text(graph, clusters, root), ""
     return mermaid_text(graph, clusters, vault_name, root)
-
-
-def tint(colour: str) -> str:
-    """A colour on white, nearly transparent, as an opaque one; both are `#rrggbb`."""
-    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - (255 - part) * _TINT):02x}" for part in parts)
 
 
 def relation_colour(relation: str) -> str:
@@ -138,19 +131,20 @@ def _dot_node(
     graph: Graph, path: str, vault_name: str, group: Mapping[str, int], *, in_layers: bool
 ) -> dict[str, str]:
     note = graph.nodes[path]
-    lines = textwrap.wrap(on_one_line(note.title), _LABEL_WIDTH) or [on_one_line(path)]
-    if len(lines) > _LABEL_LINES:
-        lines = [*lines[: _LABEL_LINES - 1], lines[_LABEL_LINES - 1] + " …"]
+    lines = textwrap.wrap(
+        on_one_line(note.title), _LABEL_WIDTH, max_lines=_LABEL_LINES, placeholder=" …"
+    )
     attributes = {
-        "label": "\\n".join(map(_escaped, lines)),
+        "label": "\\n".join(map(_escaped, lines or [on_one_line(path)])),
         "tooltip": _escaped(note.context or note.title or path),
         "URL": _escaped(obsidian_address(vault_name, path)),
     }
     if path in group:
         colour = _cluster_colour(group[path])
         # `sfdp` draws no frames, so there the boxes are filled.
-        fill = {} if in_layers else {"fillcolor": tint(colour)}
-        attributes |= {"color": colour, **fill}
+        attributes |= (
+            {"color": colour} if in_layers else {"color": colour, "fillcolor": f"{colour}24"}
+        )
     return attributes
 
 

@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Any
 
 from amem_cli.data import table
+from amem_cli.graph.clusters import Cluster, cluster_of
 from amem_cli.graph.graph import Edge, Graph, shortened
 from amem_cli.graph.stats import link_days, note_days
 from amem_cli.markdown.outline import headings
@@ -30,7 +31,6 @@ MOST_WORDS = 24
 
 Passages = Callable[[str], Sequence[str]]
 Positions = Mapping[str, tuple[float, float]]
-Clusters = Sequence[tuple[str, list[str]]]
 
 
 # Comments that name an address, and maps that a browser would look for beside the page.
@@ -46,7 +46,7 @@ def graph_page(
     network: Graph,
     *,
     vault_name: str,
-    clusters: Clusters,
+    clusters: Sequence[Cluster],
     positions: Positions | None = None,
     passages: Passages | None = None,
     made: Mapping[tuple[str, str], str] | None = None,
@@ -59,16 +59,14 @@ def graph_page(
     it is unknown).
 
     Args:
-        clusters: names and paths of groups of notes, largest first.
+        clusters: of its notes, largest first.
         positions: of the notes, by path, in any unit; None lets the page arrange them.
         passages: the beginning of a note, by its path, as `IndexedText.passages` gives it.
         made: when links were made, as `IndexLinkHistory.first_made` gives it.
         focus: path of the note that the page shows first.
     """
     numbers = {path: number for number, path in enumerate(network.nodes)}
-    groups = [(name, [path for path in group if path in numbers]) for name, group in clusters]
-    groups = [(name, group) for name, group in groups if group]
-    cluster_of = {path: at for at, (_, group) in enumerate(groups) for path in group}
+    clusters_of = cluster_of(clusters)
     relations = sorted({edge.relation for edge in (*network.edges, *network.suggested)})
     shortest = ALL_BEGINNINGS // max(1, len(numbers))
     longest = min(LONGEST_BEGINNING, max(SHORTEST_BEGINNING, shortest))
@@ -81,7 +79,7 @@ def graph_page(
             list(note.tags[:MOST_WORDS]),
             list(note.keywords[:MOST_WORDS]),
             list(note.aliases[:MOST_WORDS]),
-            cluster_of.get(path, -1),
+            clusters_of.get(path, -1),
             int(note.private),
             _beginning(passages(path), note.title, longest) if passages is not None else "",
             *(round(float(value), 4) for value in (positions or {}).get(path, ())),
@@ -100,7 +98,7 @@ def graph_page(
         "vault": vault_name,
         "focus": numbers.get(focus, -1) if focus is not None else -1,
         "placed": positions is not None,
-        "clusters": [name for name, _ in groups],
+        "clusters": [cluster.name for cluster in clusters],
         "relations": relations,
         "notes": notes,
         "links": [

@@ -33,7 +33,6 @@ from amem_cli.search.suggestions import suggestions
 
 _LINKS_OFFERED = 5
 _REASON_CHARACTERS = 80
-_SAVE_FIRST = "Save the note first: amem writes its file, which the editor would overwrite."
 
 
 def findings(editor: Editor, document: Document) -> list[PlacedFinding]:
@@ -162,17 +161,22 @@ def _ends(editor: Editor, *paths: str, holder: str = "") -> list[NoteSummary]:
             raise NotFoundError(f"there is no note {path} any more", hint=hint)
         opened = editor.open_documents.get(path)
         is_written = path == holder or note.id is None
-        if is_written and opened is not None and not editor.is_saved(opened):
-            raise UsageError(f"{path} is not saved", hint=_SAVE_FIRST)
+        if is_written and opened is not None:
+            _require_saved(editor, opened)
         notes.append(note)
     return notes
+
+
+def _require_saved(editor: Editor, document: Document) -> None:
+    if not editor.is_saved(document):
+        hint = "Save the note first: amem writes its file, which the editor would overwrite."
+        raise UsageError(f"{document.path} is not saved", hint=hint)
 
 
 def organise(editor: Editor, uri: str) -> None:
     """Describe and link a note now."""
     document = _document(editor, uri)
-    if not editor.is_saved(document):
-        raise UsageError(f"{document.path} is not saved", hint=_SAVE_FIRST)
+    _require_saved(editor, document)
     editor.vault.synchronise()
     outcome = editor.vault.process_note(document.path, new_text=False)
     links = f"{len(outcome.links)} links, {len(outcome.suggested)} suggested"
@@ -215,8 +219,7 @@ def extract(editor: Editor, uri: str, version: int | None, start: int, end: int)
 def fix(editor: Editor, uri: str, message: str) -> None:
     """Put one finding right that amem can repair in the file."""
     document = _document(editor, uri)
-    if not editor.is_saved(document):
-        raise UsageError(f"{document.path} is not saved", hint=_SAVE_FIRST)
+    _require_saved(editor, document)
     found = [each.finding for each in findings(editor, document)]
     repair = next((each.fix for each in found if each.fix and each.message == message), None)
     if repair is None:

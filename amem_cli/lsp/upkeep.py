@@ -6,6 +6,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError
@@ -56,7 +58,7 @@ class Upkeep:
         self._version: object = None
         self._names: NameList | None = None
         self._tags: Mapping[str, int] = {}
-        self._near: dict[str, Mapping[str, float]] = {}
+        self._near = lru_cache(_REMEMBERED)(self._measured)
 
     def start(self) -> None:
         """Read the folder for the first time, and load the encoder."""
@@ -129,7 +131,7 @@ class Upkeep:
         names, tags = NameList(index.notes.summaries(), newer), index.notes.tag_counts()
         with self._lock:
             self._version, self._names, self._tags = version, names, tags
-            self._near.clear()
+            self._near.cache_clear()
         return True
 
     def _index_version(self) -> object:
@@ -175,23 +177,14 @@ class Upkeep:
 
     def _nearness(self, paragraph: str) -> Mapping[str, float]:
         """How near the notes' meaning is to a paragraph, by path; empty without an encoder."""
-        with self._lock:
-            known = self._near.get(paragraph)
-        if known is not None:
-            return known
-        try:
-            encoder = self.encoder
-            if encoder is None:
-                return {}
-            vector = encoder.encode([paragraph], query=True)[0]
-            near = self._vault.index.vectors.scores(vector, _NEAR)
-        except AmemError:
-            return {}
-        with self._lock:
-            while len(self._near) >= _REMEMBERED:
-                del self._near[next(iter(self._near))]
-            self._near[paragraph] = near
-        return near
+        with suppress(AmemError):
+            if self.encoder is not None:
+                return self._near(paragraph)
+        return {}
+
+    def _measured(self, paragraph: str) -> Mapping[str, float]:
+        vector = self._vault.encoder.encode([paragraph], query=True)[0]
+        return self._vault.index.vectors.scores(vector, _NEAR)
 
     def tags(self, typed: str) -> list[tuple[str, int]]:
         """The vault's tags for what was typed, with the number of their notes."""

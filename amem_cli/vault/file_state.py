@@ -43,8 +43,13 @@ class FileContent:
 
 
 class EveryPath(Container[str]):
+    """All paths, but for some."""
+
+    def __init__(self, besides: Container[str] = ()) -> None:
+        self._besides = besides
+
     def __contains__(self, path: object) -> bool:
-        return True
+        return path not in self._besides
 
 
 class SystemClock:

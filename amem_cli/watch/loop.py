@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Container, Set
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from amem_cli.index.events import PendingNote
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import SyncReport, embed_missing, synchronise
 from amem_cli.models.ports import Encoder
+from amem_cli.vault.file_state import EveryPath
 from amem_cli.watch.worker import BackgroundWork, WatchEvent, WatchEventKind
 
 if TYPE_CHECKING:
@@ -331,7 +332,7 @@ class Watch:
     def _scan(self, scan: Scan) -> None:
         started = self.monotonic()
         report = synchronise(
-            self.ports, within=scan.within, keep_missing=_AllBut(self._confirmed_gone(scan))
+            self.ports, within=scan.within, keep_missing=EveryPath(self._confirmed_gone(scan))
         )
         now = self.monotonic()
         self.debouncer.scanned(scan, set(report.missing), now)
@@ -426,11 +427,3 @@ class Watch:
 
     def _report(self, kind: WatchEventKind, text: str, result: Any = None, **detail: Any) -> None:
         self.report(WatchEvent(kind, text, detail, result))
-
-
-class _AllBut(Container[str]):
-    def __init__(self, paths: Collection[str]) -> None:
-        self._paths = paths
-
-    def __contains__(self, path: object) -> bool:
-        return path not in self._paths

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -311,8 +311,7 @@ def _state_after(status: WatchStatus, event: WatchEvent) -> dict[str, Any]:
 
 
 def register(state_folder: Path, machine: str, now: datetime) -> None:
-    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet: later
-    than others of the same second.
+    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet.
 
     Raises:
         SettingsError: it cannot be written.
@@ -320,10 +319,7 @@ def register(state_folder: Path, machine: str, now: datetime) -> None:
     path = state_folder / _FOLDER / f"{machine}.json"
     if _since(path):
         return
-    taken = {since for since, _ in _known(state_folder)}
-    while (since := now.astimezone(timezone.utc).strftime(_SINCE)) in taken:
-        now += timedelta(seconds=1)
-    record = {"machine": machine, "since": since}
+    record = {"machine": machine, "since": now.astimezone(timezone.utc).strftime(_SINCE)}
     try:
         make_own_folder(path.parent)
         # A file that is not valid, as after a merge by hand, counts nowhere.

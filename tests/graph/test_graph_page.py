@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.data import table
-from amem_cli.graph.clusters import clusters
+from amem_cli.graph.clusters import Cluster, clusters
 from amem_cli.graph.graph import Edge, Graph
 from amem_cli.graph.page import graph_page
 from tests.conftest import Program
@@ -82,7 +82,8 @@ def hostile_network() -> Graph:
 
 def hostile_page() -> str:
     network = hostile_network()
-    groups = [(HOSTILE[0], list(network.nodes)[:3]), (HOSTILE[1], list(network.nodes)[3:])]
+    paths = list(network.nodes)
+    groups = [Cluster(HOSTILE[0], paths[:3]), Cluster(HOSTILE[1], paths[3:])]
     return graph_page(
         network, vault_name=HOSTILE[1], clusters=groups, passages=lambda path: [HOSTILE[0]]
     )
@@ -166,7 +167,7 @@ def test_the_same_notes_make_the_same_page() -> None:
 
 def test_a_page_of_five_thousand_notes_stays_small() -> None:
     network = made_up_network(5000, 15000)
-    groups = [("all", list(network.nodes))]
+    groups = [Cluster("all", list(network.nodes))]
     page = graph_page(
         network, vault_name="Notes", clusters=groups, passages=lambda path: ["word " * 400]
     )
