@@ -21,7 +21,7 @@ from amem_cli.exchange.source import (
     valid_tags,
 )
 from amem_cli.markdown.links import bar_at
-from amem_cli.markdown.regions import visible_text
+from amem_cli.markdown.regions import blocks, visible_text
 from amem_cli.notes.creation_date import creation_date, date_in_name, date_in_text
 from amem_cli.notes.front_matter_edit import Bare
 from amem_cli.notes.note import RELATIONS
@@ -124,14 +124,6 @@ PAGES = "pages/"
 _PROPERTY = re.compile(r"[ \t]{0,40}(?:- )?([A-Za-z][\w.?!/-]{0,60})::(?=\s|\Z)(.*)", re.DOTALL)
 _BLOCK_ID = re.compile(r"^[ \t]*(?:-[ \t]+)?id::[ \t]+([0-9a-fA-F-]{36})[ \t]*\r?$", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*-(?:[ \t]|\r?\Z)")
-_FENCE = re.compile(r"`{3,}|~{3,}")
-_TITLE = re.compile(r"#{1,6}[ \t]")
-# What ends a paragraph of a block, beside a blank line.
-_RULE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
-_OTHER_PART = re.compile(
-    rf"{_FENCE.pattern}|{_TITLE.pattern}|{_RULE.pattern}|(?:=+|-+)\Z"
-    r"|\$\$|[|>]|(?:[*+]|\d{1,9}[.)])[ \t]"
-)
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _REFERENCE = re.compile(
     rf"\{{\{{embed[ \t]+\(\((?P<embedded>{_UUID})\)\)[ \t]*\}}\}}"
@@ -369,21 +361,19 @@ def _first_part(lines: Sequence[str]) -> tuple[int, bool, bool]:
     """Where the first paragraph, code, formula, table or quote of a block ends: its last line,
     whether an anchor follows on a line of its own, and whether a blank line parts that from it."""
     texts = [lines[0].lstrip()[1:].strip(), *(line.strip() for line in lines[1:])]
-    first, last = texts[0], len(texts) - 1
-    fence = _FENCE.match(first)
-    if fence:
-        closing = (at for at in range(1, last) if re.fullmatch(f"{fence[0]}+", texts[at]))
-        return next(closing, last), True, False
-    if first.startswith("$$"):
-        closing = (at for at in range(last) if texts[at].count("$$") > (at == 0))
-        return next(closing, last), True, False
-    if first[:1] in ("|", ">"):
-        further = (at - 1 for at in range(1, len(texts)) if not texts[at].startswith(first[0]))
-        return next(further, last), True, True
-    if _RULE.match(first):
-        return 0, True, False
-    ends = (at - 1 for at in range(1, len(texts)) if not texts[at] or _OTHER_PART.match(texts[at]))
-    return 0 if _TITLE.match(first) else next(ends, last), False, False
+    # A formula is none of CommonMark's.
+    if texts[0].startswith("$$"):
+        closing = (at for at, text in enumerate(texts) if text.count("$$") > (at == 0))
+        return next(closing, len(texts) - 1), True, False
+    formula = next((at for at, text in enumerate(texts) if text.startswith("$$")), None)
+    first = next(iter(blocks("\n".join(texts[:formula]))), None)
+    if first is None or first.map is None:
+        return 0, False, False
+    last = first.map[1] - 1
+    if first.type == "heading_open":
+        return last - (first.markup[0] in "=-"), False, False
+    is_parted = first.type in ("table_open", "blockquote_open")
+    return last, is_parted or first.type in ("fence", "hr"), is_parted
 
 
 def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
