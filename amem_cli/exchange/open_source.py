@@ -13,7 +13,9 @@ from pathlib import Path
 from amem_cli.errors import SettingsError, UsageError
 from amem_cli.exchange.source import NOTE_ENDINGS, ImportSource, SourceFolder
 from amem_cli.exchange.source_markdown import (
+    PAGES,
     basic_memory_notes,
+    is_journal,
     logseq_notes,
     markdown_notes,
     permalink,
@@ -108,6 +110,9 @@ def _kind_of(folder: SourceFolder) -> str:
     for kind, *names in _MARKS:
         if all((folder.root / name).is_dir() for name in names):
             return kind
+    # Of a graph that lacks its settings, Logseq's names of its files are left.
+    if any(map(is_journal, folder.note_paths)) and (folder.root / PAGES).is_dir():
+        return "logseq"
     # Any program may write one permalink; basic-memory writes one into every note.
     first = [folder.read(path) or b"" for path in folder.note_paths[:_SAMPLE]]
     linked = sum(bool(permalink(raw)) for raw in first)

@@ -174,6 +174,11 @@ def _stem(path: str) -> str:
     return path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 
+def is_journal(path: str) -> bool:
+    """Whether a file has the name that Logseq gives the journal of a day, `2026_03_02.md`."""
+    return "_" in path and _JOURNAL.match(path) is not None
+
+
 def note_path(path: str, day: date | None) -> str:
     """Where the note of a page lies: a namespace is a folder, a journal's day is `2026-03-02`."""
     if day is not None:

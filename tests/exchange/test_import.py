@@ -253,6 +253,14 @@ def test_the_form_of_a_logseq_graph_says_which_day_a_link_means(
     assert [path for path in links_of(ports, "pages/P.md") if path] == wanted
 
 
+def test_a_logseq_graph_without_its_settings_is_known_by_its_journals(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    write_note(tmp_path / "graph", "journals/2026_03_02.md", "- fed the starter")
+    write_note(tmp_path / "graph", "pages/Bread.md", "- rye")
+    assert bring_in(ports, tmp_path / "graph").kind == "logseq"
+
+
 def test_files_of_a_logseq_graph_may_name_days_in_another_form(
     ports: VaultPorts, root: Path, tmp_path: Path
 ) -> None:
