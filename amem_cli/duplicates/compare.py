@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -268,23 +268,29 @@ def _age(note: NoteSummary) -> tuple[str, str]:
 
 
 class KnownTexts:
-    """The texts of a vault by their keys, for comparing many others."""
+    """Texts by their keys, for comparing many others: those of a vault, or none at first."""
 
-    def __init__(self, ports: VaultPorts) -> None:
+    def __init__(self, ports: VaultPorts | None = None) -> None:
         self._paths: dict[str, dict[str, str]] = {}
-        for note in sorted(ports.index.notes.summaries(), key=_age):
-            self.add(key_of_note(ports, note), note.title, note.path)
+        if ports is not None:
+            for note in sorted(ports.index.notes.summaries(), key=_age):
+                self.add(key_of_note(ports, note), note.title, note.path)
 
-    def path(self, key: str, title: str, *, few: bool) -> str:
-        """The note with this text: the oldest, or the first that was added; or empty."""
+    def path(self, key: str, title: str, *, few: Callable[[], bool]) -> str:
+        """The first note with this text that was added; empty if there is none.
+
+        Args:
+            few: whether the text has few words.
+        """
         same = self._paths.get(key, {})
+        is_short = bool(same) and few()
         for other, path in islice(same.items(), _MOST_ALIKE):
-            if same_note_titles(title, other, few=few):
+            if same_note_titles(title, other, few=is_short):
                 return path
         return same.get(title, "")
 
     def add(self, key: str, title: str, path: str) -> None:
-        """Remember a text that is about to be in the vault, after looking for it."""
+        """Remember a text, after looking for it."""
         if key:
             self._paths.setdefault(key, {}).setdefault(title, path)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import combinations, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -17,13 +17,12 @@ from amem_cli.duplicates.compare import (
     THRESHOLD,
     Duplicate,
     Kind,
+    KnownTexts,
     Wording,
     has_few_words,
     is_copy_name,
     is_template,
-    key_of_note,
     likeness,
-    same_note_titles,
     text_key,
     wording,
     words_of_note,
@@ -108,27 +107,15 @@ class _Finder:
 
     def same_texts(self) -> dict[str, list[str]]:
         """Notes with the same text, by the first of them."""
-        alike: dict[str, list[str]] = {}
+        known, same = KnownTexts(), dict[str, list[str]]()
         for path, note in self.notes.items():
-            alike.setdefault(key_of_note(self._ports, note), []).append(path)
-        alike.pop("", None)
-        same: dict[str, list[str]] = {}
-        for paths in alike.values():
-            few = len(paths) > 1 and has_few_words(self.text(paths[0]))
-            firsts: list[str] = []
-            for path in paths:
-                # Notes of one text may still differ by title, such as daily notes.
-                title = self.notes[path].title
-                alike_titles = (
-                    first
-                    for first in firsts
-                    if same_note_titles(self.notes[first].title, title, few=few)
-                )
-                twin = next(alike_titles, None)
-                if twin is not None:
-                    same.setdefault(twin, [twin]).append(path)
-                else:
-                    firsts.append(path)
+            key = text_key(self.text(path))
+            few = partial(has_few_words, self.text(path))
+            # Notes of one text may still differ by title, such as daily notes.
+            if twin := known.path(key, note.title, few=few):
+                same.setdefault(twin, [twin]).append(path)
+            else:
+                known.add(key, note.title, path)
         return same
 
     def groups(

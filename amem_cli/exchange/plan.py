@@ -202,7 +202,7 @@ class ImportPlan:
         """Whether it is left out because its text exists; then links to it lead to that note."""
         if not self._unless_known:
             return False
-        same = self._known_texts.path(planned.key, planned.title, few=planned.few)
+        same = self._known_texts.path(planned.key, planned.title, few=lambda: planned.few)
         if not same:
             return False
         planned.decide("known", f"its text is in {same}")

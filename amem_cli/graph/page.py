@@ -16,10 +16,10 @@ from importlib import resources
 from typing import Any
 
 from amem_cli.data import table
+from amem_cli.duplicates.compare import without_title
 from amem_cli.graph.clusters import Cluster, cluster_of
 from amem_cli.graph.graph import Edge, Graph, shortened
 from amem_cli.graph.stats import link_days, note_days
-from amem_cli.markdown.outline import headings
 from amem_cli.markdown.plain_text import prose
 
 LONGEST_BEGINNING = 300
@@ -164,9 +164,6 @@ def _asset(folder: str, name: str) -> str:
 def _beginning(passages: Sequence[str], title: str, longest: int) -> str:
     if not passages:
         return ""
-    text = passages[0][: 4 * longest]
     # The panel shows the title already.
-    opening = headings(text)[:1]
-    if opening and opening[0].written == title and not text[: opening[0].start].strip():
-        text = text[opening[0].end :]
+    text = without_title(passages[0][: 4 * longest], [title])
     return shortened(" ".join(prose(text).splitlines()), longest)

@@ -11,6 +11,7 @@ from amem_cli.doctor.one_note import NoteChecks, PlacedFinding, similar_notes
 from amem_cli.editing.add import NewNote
 from amem_cli.editing.edit import link, unlink
 from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.graph.graph import shortened
 from amem_cli.index.records import NoteSummary
 from amem_cli.lsp.editor import (
     ACCEPT,
@@ -128,9 +129,7 @@ def _suggested(editor: Editor, document: Document) -> Iterator[lsp.CodeAction]:
     if note is None:
         return
     for each in suggestions(editor.vault.index, note.path)[:_LINKS_OFFERED]:
-        reason = " ".join(each.reason.split())
-        if len(reason) > _REASON_CHARACTERS:
-            reason = f"{reason[:_REASON_CHARACTERS]}…"
+        reason = shortened(each.reason, _REASON_CHARACTERS)
         about = (
             f"“{each.other(note.path).title}” ({each.relation}{f': {reason}' if reason else ''})"
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amem_cli.graph.clusters import clusters
+from amem_cli.graph.clusters import Cluster, clusters
 from amem_cli.graph.graph import Edge, Graph
 from amem_cli.graph.page import graph_page
 from tests.browser import chromium, visiting
@@ -436,7 +436,7 @@ def a_map(folder: Path, links: int = 400) -> Path:
         for (x, y), paths in zip(corners, groups.values(), strict=False)
         for number, path in enumerate(paths)
     }
-    found = [(name, paths) for name, paths in groups.items() if paths[0] in places]
+    found = [Cluster(*each) for each in groups.items() if each[1][0] in places]
     return page_in(folder, network, clusters=found, positions=places)
 
 
@@ -585,7 +585,8 @@ def test_a_narrow_window_and_paper_show_the_notes(browser: Browser, small: Path)
 @pytest.mark.parametrize("view", ["graph", "list"])
 def test_hostile_notes_run_nothing(browser: Browser, folder: Path, view: str) -> None:
     network = hostile_network()
-    groups = [(HOSTILE[0], list(network.nodes)[:3]), (HOSTILE[1], list(network.nodes)[3:])]
+    paths = list(network.nodes)
+    groups = [Cluster(HOSTILE[0], paths[:3]), Cluster(HOSTILE[1], paths[3:])]
     named: dict[str, Any] = {"vault_name": HOSTILE[0], "clusters": groups}
     file = page_in(folder, network, passages=lambda path: [HOSTILE[1]], **named)
     with visiting(browser, file, state=f"view={view}&note=%3Cscript%3E") as visit:
@@ -612,7 +613,7 @@ def test_five_thousand_notes_answer_while_they_find_their_places(
     by_tag: dict[str, list[str]] = {}
     for path, note in network.nodes.items():
         by_tag.setdefault(note.tags[0], []).append(path)
-    file = page_in(folder, network, clusters=sorted(by_tag.items()))
+    file = page_in(folder, network, clusters=[Cluster(*each) for each in sorted(by_tag.items())])
     with visiting(browser, file, settled=False) as visit:
         page = visit.page
         choose(page, "history of jazz")
