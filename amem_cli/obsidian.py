@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from amem_cli.editing.review import review_items
 from amem_cli.errors import SettingsError, WriteConflict
@@ -33,8 +33,6 @@ FOLDER = ".obsidian"
 
 # How the files begin that amem may replace and remove.
 _MARK = "Written by `amem obsidian`, which replaces it; `amem obsidian --remove` removes it."
-# How the query of a group of the graph begins that an earlier amem wrote.
-_FORMER_GROUP = "path:/^(?:amem){0}(?:"
 # Notes that were linked lately are at most so many, among so many of the newest events.
 _LATELY = 50
 _EVENTS = 5_000
@@ -165,11 +163,11 @@ def show_in_obsidian(root: Path, ports: VaultPorts | None) -> Written:
     if not (root / FOLDER).is_dir():
         hint = "Open the folder in Obsidian once: it makes its settings."
         raise SettingsError(f"Obsidian has no settings in {root}", hint=hint)
-    base, snippet, snippets = "", "", list[str]()
+    base = snippet = ""
     if ports is not None:
         superseded = _superseded(ports.index)
         base = _base_text(_views(ports, superseded))
-        snippet, snippets = _snippet_text(superseded, ports.names.links), [SNIPPET]
+        snippet = _snippet_text(superseded, ports.names.links)
     # What is in each file, and what has to be; empty for no file.
     changes: dict[str, tuple[bytes, bytes]] = {}
     for path, new in (
@@ -182,11 +180,7 @@ def show_in_obsidian(root: Path, ports: VaultPorts | None) -> Written:
         changes[path] = old, new.encode("utf-8", "replace")
     path = f"{FOLDER}/appearance.json"
     old = _read(root, path)
-    changes[path] = old, _with_list(path, old, "enabledCssSnippets", SNIPPET.__eq__, snippets)
-    path = f"{FOLDER}/graph.json"
-    old = _read(root, path)
-    if _FORMER_GROUP.encode() in old:
-        changes[path] = old, _with_list(path, old, "colorGroups", _is_former_group)
+    changes[path] = old, _with_snippet(path, old, enabled=ports is not None)
     changes = {path: (old, new) for path, (old, new) in changes.items() if old != new}
     for path, (former, wanted) in changes.items():
         try:
@@ -215,19 +209,9 @@ def _read(root: Path, path: str) -> bytes:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _is_former_group(entry: object) -> bool:
-    query = entry.get("query") if isinstance(entry, dict) else None
-    return isinstance(query, str) and query.startswith(_FORMER_GROUP)
-
-
-def _with_list(
-    path: str,
-    raw: bytes,
-    key: str,
-    is_own: Callable[[object], bool],
-    own: Sequence[Any] = (),
-) -> bytes:
-    """A JSON file of Obsidian with these entries of amem's in the list of a key, and no others."""
+def _with_snippet(path: str, raw: bytes, *, enabled: bool) -> bytes:
+    """Obsidian's JSON file of appearance with amem's snippet among the enabled ones, or not."""
+    key = "enabledCssSnippets"
     try:
         document = json.loads(raw) if raw.strip() else {}
     except ValueError:
@@ -236,11 +220,11 @@ def _with_list(
     if document is None or not isinstance(present, (list, type(None))):
         hint = "Correct it, or close Obsidian and delete it."
         raise SettingsError(f"cannot read {path}", hint=hint)
-    wanted = [*(each for each in present or [] if not is_own(each)), *own]
+    wanted = [*(each for each in present or [] if each != SNIPPET), *[SNIPPET] * enabled]
     if wanted == (present or []):
         return raw
     changed = {**document, key: wanted}
-    if not wanted and present != wanted:
+    if not wanted:
         del changed[key]
     # As Obsidian writes it.
     return json.dumps(changed, ensure_ascii=False, indent=2).encode() if changed else b""

@@ -122,18 +122,6 @@ def test_superseded_notes_are_struck_through_in_a_browser(amem: Program, vault: 
     assert shown == list(cases.values())
 
 
-@pytest.mark.parametrize("option", [[], ["--remove"]])
-def test_groups_of_the_graph_that_an_earlier_amem_wrote_go(
-    amem: Program, vault: Path, option: list[str]
-) -> None:
-    own = {"query": "tag:#mine", "color": {"a": 1, "rgb": 1}}
-    former = {"query": "path:/^(?:amem){0}(?:new\\.md)$/", "color": {"a": 1, "rgb": 2}}
-    graph = {"search": "", "colorGroups": [own, former], "scale": 1}
-    (vault / ".obsidian/graph.json").write_text(json.dumps(graph, indent=2))
-    assert ".obsidian/graph.json" in amem("obsidian", *option, "--json").json["written"]
-    assert settings(vault, "graph") == {**graph, "colorGroups": [own]}
-
-
 def test_what_is_not_amems_is_left_alone(amem: Program, vault: Path) -> None:
     (vault / "amem.base").write_text("views: []\n")
     before = tree_hashes(vault)
