@@ -201,8 +201,6 @@ def _in_tags(text: str, place: int) -> bool:
 
 
 def _is_in_code(text: str, place: int, body: int) -> bool:
-    if place < body or not any(mark in text for mark in ("`", "~~~", "%%", "<!--", "    ", "\t")):
-        return False
     at = place - body
     return any(region.start <= at < region.end for region in find_regions(text[body:]))
 

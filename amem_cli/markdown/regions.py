@@ -144,24 +144,26 @@ class _Scanner:
         """Record what a mark opens in a block that ends at `limit` or before; where to go on."""
         if mark["fence"]:
             return self._take_fence(mark)
-        said, position = mark.group(), mark.end()
-        if said in _CLOSING_OF:
-            return self._take_comment(mark.start(), said)
-        end = self._end_of_block(mark.start(), limit)
+        said, start, whole = mark.group(), mark.start(), len(self.text)
+        end, opens_line = self._end_of_block(start, limit), self._opens_line(start)
+        taken = 0
         if said[0] == "`":
             # All runs at once: a search for each closing mark would take quadratic time.
             if self._ticks is None:
-                self._ticks = self._backtick_runs(mark.start(), end)
-            return self._take_code_span(mark.start(), position, self._ticks)
-        taken = 0
-        if said == "$$":
-            reach = len(self.text) if self._opens_line(mark.start()) else end
-            taken = self._take_element("math", mark, "$$", reach)
+                self._ticks = self._backtick_runs(start, end)
+            taken = self._take_code_span(start, mark.end(), self._ticks)
+        elif said in _CLOSING_OF:
+            taken = self._take("comment", mark, _CLOSING_OF[said], whole, or_to_end=opens_line)
+        elif said == "$$":
+            taken = self._take("math", mark, "$$", whole if opens_line else end)
         elif said == "$":
-            taken = self._take_formula(mark.start(), end)
+            taken = self._take_formula(start, end)
         elif said[0] == "<":
-            taken = self._take_html(mark, end)
-        return taken or position
+            name = self._match(_TAG_NAME, start, mark.end())[1].lower()
+            is_block = opens_line and name != "code"
+            reach = whole if is_block else end
+            taken = self._take("html", mark, f"</{name}>", reach, or_to_end=is_block)
+        return taken or mark.end()
 
     def _end_of_block(self, place: int, limit: int) -> int:
         if place >= self._block_end:
@@ -220,16 +222,6 @@ class _Scanner:
         self.regions.append(Region("code", start, inner_end + width, inner_start, inner_end))
         return inner_end + width
 
-    def _take_comment(self, start: int, mark: str) -> int:
-        closing = _CLOSING_OF[mark]
-        inner_start = start + len(mark)
-        found = self._closing(closing, inner_start, len(self.text))
-        if found < 0 and not self._opens_line(start):
-            return inner_start
-        end = found + len(closing) if found >= 0 else len(self.text)
-        self.regions.append(Region("comment", start, end, end, end))
-        return end
-
     def _closing(self, closing: str, start: int, limit: int) -> int:
         """Where a closing mark is before `limit`, in any case; -1 if there is none."""
         if (closing, limit) in self._unclosed:
@@ -244,16 +236,23 @@ class _Scanner:
             self._unclosed.add((closing, limit))
         return found
 
-    def _take_element(
-        self, kind: Literal["math", "html"], opening: re.Match[str], closing: str, limit: int
+    def _take(
+        self,
+        kind: Literal["comment", "math", "html"],
+        opening: re.Match[str],
+        closing: str,
+        limit: int,
+        *,
+        or_to_end: bool = False,
     ) -> int:
         """Record what reaches to its closing mark; returns its end, or 0 without that mark."""
         found = self._closing(closing, opening.end(), limit)
-        if found < 0:
+        if found < 0 and not or_to_end:
             return 0
-        start, end = opening.start(), found + len(closing)
-        inner = (opening.end(), found) if kind == "html" else (start, end)
-        self.regions.append(Region(kind, start, end, *inner))
+        start = opening.start()
+        inner_end, end = (found, found + len(closing)) if found >= 0 else (limit, limit)
+        inner = {"comment": (end, end), "math": (start, end), "html": (opening.end(), inner_end)}
+        self.regions.append(Region(kind, start, end, *inner[kind]))
         return end
 
     def _take_formula(self, start: int, end: int) -> int:
@@ -264,17 +263,6 @@ class _Scanner:
             return 0
         self.regions.append(Region("math", start, match.end(), start, match.end()))
         return match.end()
-
-    def _take_html(self, opening: re.Match[str], end: int) -> int:
-        """Record an element of raw HTML; returns its end, or 0 if it is never closed."""
-        name = self._match(_TAG_NAME, opening.start(), opening.end())[1].lower()
-        is_block = name != "code" and self._opens_line(opening.start())
-        limit = len(self.text) if is_block else end
-        taken = self._take_element("html", opening, f"</{name}>", limit)
-        if taken or not is_block:
-            return taken
-        self.regions.append(Region("html", opening.start(), limit, opening.end(), limit))
-        return limit
 
     def _opens_line(self, position: int) -> bool:
         while position and self.text[position - 1] in " \t>":
