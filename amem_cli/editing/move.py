@@ -187,11 +187,12 @@ def move_to(
             left.append(f"{source} still links to {note.path}: {error.message}")
             continue
         if draft is not None:
-            way.restore(draft, former.get(source), root)
+            # As the links were written before, rather than as amem writes them.
+            way.put(draft, former.get(source), root)
             drafts.append(draft)
     own = None if note.path in editor.texts else way.moved(root)
     if own is not None:
-        way.restore(own, former.get(note.path), root)
+        way.put(own, former.get(note.path), root)
     texts = {source: way.text_after(source, text) for source, text in editor.texts.items()}
     changed = {source: text for source, text in texts.items() if text != editor.texts[source]}
     names = (note.path, path) if own is None else None
@@ -293,14 +294,10 @@ class LinksAfterMove:
             draft.restore(raw, self.event("edit", root), ())
         return draft
 
-    def restore(self, draft: NoteDraft, former: bytes | None, root: Event) -> None:
-        """Write a note's links as they were written before, rather than as amem writes them."""
-        if former is None or former == draft.raw:
+    def put(self, draft: NoteDraft, raw: bytes | None, root: Event) -> None:
+        """Give a note other bytes, if there are any; the fields that change by it are recorded."""
+        if raw is None or raw == draft.raw:
             return
-        self._put(draft, former, root)
-
-    def _put(self, draft: NoteDraft, raw: bytes, root: Event) -> None:
-        """Give a note other bytes; the fields that change by it are recorded."""
         after = parse_note(draft.path, raw, self._ports.names)
         # Only an id may be None.
         values = {name: getattr(after, name) for name in OWNED_FIELDS} | {"id": after.id or ""}
@@ -391,9 +388,7 @@ class LinksAfterMove:
             event = replace(event, links=tuple(made))
             draft.change({"links": list(dict.fromkeys(links))}, event, taken=self.ids)
         self.ids.add(draft.note.id or "")
-        raw = self._in_properties(draft.raw, source)
-        if raw != draft.raw:
-            self._put(draft, raw, root)
+        self.put(draft, self._in_properties(draft.raw, source), root)
         # Other bytes than UTF-8 hold no link that could be found by name.
         text = body_bytes(draft.raw).decode("utf-8", "surrogateescape")
         body = self.in_text(text, source).encode("utf-8", "surrogateescape")

@@ -261,37 +261,31 @@ class VaultFolder:
 
     def _is_spelled(self, path: str) -> bool:
         """False for other spellings of the names of a file or folder that is there."""
-        if not self._folds or not path:
-            return True
-        with suppress(OSError), OpenFolder(self.root) as opened:
-            *folders, last = PurePosixPath(path).parts
-            for name in (*folders, last):
-                with opened.entries() as entries:
-                    same = [composed(e.name) for e in entries if folded(e.name) == folded(name)]
-                # A disk may have given accents another form, which is not another name.
-                if same and composed(name) not in same:
-                    return False
-                if name is not last:
-                    opened.enter(name)
-        return True
+        return not self._folds or self._as_on_disk(path) is not None
 
     def spelled(self, path: str) -> str | None:
         """The path, as it is on the disk, of a regular file that a link names, its accents in any
         form; None if there is none."""
-        if self.exists(path):
-            return path
+        found = path if self.exists(path) else self._as_on_disk(path)
+        return found if found is not None and self.exists(found) else None
+
+    def _as_on_disk(self, path: str) -> str | None:
+        """A path with the names that the disk has, which may give accents another form; the path
+        itself if that cannot be seen, None if no such name is there."""
         names: list[str] = []
-        with suppress(OSError, UnsafePath), OpenFolder(self.root) as opened:
-            for name in PurePosixPath(path).parts:
-                if names:
-                    opened.enter(names[-1])
-                with opened.entries() as entries:
-                    same = [each.name for each in entries if composed(each.name) == composed(name)]
-                if not same:
-                    return None
-                names.append(same[0])
-        found = "/".join(names)
-        return found if self.exists(found) else None
+        try:
+            with OpenFolder(self.root) as opened:
+                for name in PurePosixPath(path).parts:
+                    if names:
+                        opened.enter(names[-1])
+                    with opened.entries() as entries:
+                        same = [e.name for e in entries if composed(e.name) == composed(name)]
+                    if not same:
+                        return None
+                    names.append(name if name in same else same[0])
+        except OSError:
+            return path
+        return "/".join(names)
 
     def read(self, path: str) -> FileContent:
         """Read one note; never blocks on a FIFO, never follows a link.
