@@ -12,7 +12,6 @@ from typer import Argument, Option
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import SettingsError
 from amem_cli.settings import (
-    Settings,
     explanations,
     load_settings,
     parse_setting,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amem_cli.vault.settings_file import Value
+    from amem_cli.workspace.workspace import Workspace
 
 AFTER_RENAMED_PROPERTY = (
     "next: `amem index --rebuild` reads notes by the new name; values under the old name stay in"
@@ -49,16 +49,7 @@ def list_settings(context: typer.Context) -> None:
     """
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
-        settings, origin = workspace.settings, workspace.models.origin
-    usual = Settings()
-    document = {
-        key: {
-            "value": _as_json(getattr(settings, name)),
-            "from": origin[key],
-            "default": _as_json(getattr(usual, name)),
-        }
-        for key, name in setting_keys().items()
-    }
+        document = {key: _entry(workspace, key) for key in setting_keys()}
     meanings = explanations()
     lines = [
         f"{key} = {entry['value']!r}  ({_origin(entry)})\n    {meanings[key]}"
@@ -76,14 +67,11 @@ def get(context: typer.Context, key: KeyArgument) -> None:
         amem config get evolution.mode
     """
     session = session_of(context)
-    default = _as_json(setting(key).default)
     with session.workspace(sync=False) as workspace:
-        value = _as_json(getattr(workspace.settings, setting(key).name))
-        origin = workspace.models.origin[key]
-    document = {"key": key, "value": value, "default": default, "from": origin}
-    session.output.result(document, _as_text(value))
+        entry = _entry(workspace, key)
+    session.output.result({"key": key, **entry}, _as_text(entry["value"]))
     if not session.output.as_json:
-        session.output.notice(f"({_origin(document)})")
+        session.output.notice(f"({_origin(entry)})")
 
 
 @config.command("set")
@@ -150,10 +138,20 @@ def _write(session: Session, key: str, value: Value | None, *, user: bool) -> Pa
     return path
 
 
-def _origin(setting: Mapping[str, object]) -> str:
+def _entry(workspace: Workspace, key: str) -> dict[str, object]:
+    """The value of a setting, where it comes from, and its default."""
+    item = setting(key)
+    return {
+        "value": _as_json(getattr(workspace.settings, item.name)),
+        "from": workspace.models.origin[key],
+        "default": _as_json(item.default),
+    }
+
+
+def _origin(entry: Mapping[str, object]) -> str:
     """Where a value comes from, and the default if that is another place."""
-    origin = str(setting["from"])
-    return origin if origin == "built-in" else f"{origin}; default {setting['default']!r}"
+    origin = str(entry["from"])
+    return origin if origin == "built-in" else f"{origin}; default {entry['default']!r}"
 
 
 def _as_json(value: object) -> object:

@@ -28,7 +28,7 @@ from amem_cli.cli.session import (
 )
 from amem_cli.errors import Problem, UsageError
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.terminal.output import plural
+from amem_cli.terminal.output import plural, problem_line
 
 if TYPE_CHECKING:
     from amem_cli.exchange.export_notes import Selection
@@ -151,8 +151,8 @@ def _import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Iter
     for lines in (
         created if dry_run else [],
         existing,
-        [f"! {_problem_line(problem)}" for problem in report.refused],
-        [f"! {_problem_line(problem)}" for problem in report.noted],
+        [f"! {problem_line(problem)}" for problem in report.refused],
+        [f"! {problem_line(problem)}" for problem in report.noted],
         [f"? {place}: no note is called “{target}”" for place, target in report.unresolved],
     ):
         # A foreign file's name may hold a line break, which would fake a line of the report.
@@ -179,11 +179,6 @@ def _summary(report: ImportReport, would: str) -> str:
     if report.unresolved:
         parts.append(f"{plural(len(report.unresolved), 'link')} to no note")
     return ", ".join(parts)
-
-
-def _problem_line(problem: Problem) -> str:
-    place = f"{problem.path}:{problem.line}" if problem.line else problem.path
-    return f"{place}: {problem.message}." + (f" {problem.hint}" if problem.hint else "")
 
 
 def export(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,6 @@ from amem_cli.cli.session import (
     NoteArgument,
     Session,
     WaitOption,
-    moment,
     named_or_picked,
     refuse_if_missing,
     session_of,
@@ -81,11 +81,12 @@ def add(
         amem add --file draft.md --no-wait
     """
     from amem_cli.editing.add import NewNote
+    from amem_cli.language.dates import given_moment
 
     session = session_of(context)
     text = " ".join(words) if words else None
     content = _content(text, file)
-    when = moment(created, "--created")
+    when = given_moment(created, "--created", datetime.now().date())
     with session.workspace(llm=llm) as workspace:
         new = NewNote(
             content=content,

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -190,42 +189,21 @@ def filters(
     as_of: str | None = None,
 ) -> Filters:
     """Which notes the filter options select; `created` is both a `since` and an `until`."""
+    from amem_cli.language.dates import given_day
     from amem_cli.search.search import Filters
 
     if created is not None and (since is not None or until is not None):
         raise UsageError("give --created, or --since and --until")
     first, last = (since, until) if created is None else (created, created)
     names = ("--since", "--until") if created is None else ("--created", "--created")
-    days = _day(first, names[0], last=False), _day(last, names[1], last=True)
-    return Filters(tuple(tag or ()), *days, path, as_of=_day(as_of, "--as-of", last=True))
-
-
-def _day(text: str | None, option: str, *, last: bool) -> datetime | None:
-    """The first or last day of the period that an option names."""
-    if text is None:
-        return None
-    from amem_cli.language.dates import day_range
-
-    try:
-        day = day_range(text, datetime.now().date())[last]
-    except ValueError:
-        raise UsageError(
-            f"{option} {text!r} is not a date",
-            hint="Write it as 2026-03-02, 2026-03, 7d, yesterday or 'last week'.",
-        ) from None
-    return datetime.combine(day, datetime.min.time())
-
-
-def moment(text: str | None, option: str) -> datetime | None:
-    """A date, with or without a time, given as an option; of a period the first day."""
-    if text is None:
-        return None
-    from amem_cli.language.dates import parse_moment
-
-    try:
-        return parse_moment(text)
-    except ValueError:
-        return _day(text, option, last=False)
+    today = datetime.now().date()
+    return Filters(
+        tuple(tag or ()),
+        given_day(first, names[0], today, last=False),
+        given_day(last, names[1], today, last=True),
+        path,
+        as_of=given_day(as_of, "--as-of", today, last=True),
+    )
 
 
 def named_or_picked(
@@ -265,15 +243,12 @@ def report_unknown_tags(session: Session, workspace: Workspace, tags: Sequence[s
     from amem_cli.search.search import has_tag
 
     known = workspace.index.notes.tag_counts()
-    parts = {
-        "/".join(tag.split("/")[:end]) for tag in known for end in range(1, tag.count("/") + 2)
-    }
-    by_name = {tag.casefold(): tag for tag in sorted(parts)}
     for tag in (tag.strip().removeprefix("#").rstrip("/") for tag in tags):
         if not has_tag(known, tag):
-            near = get_close_matches(tag.casefold(), by_name, n=3)
-            hint = f"; near: {' '.join('#' + by_name[each] for each in near)}" if near else ""
-            session.output.notice(f"no note has the tag #{tag}{hint}")
+            from amem_cli.editing.tags import by_key, near_tags
+
+            near = near_tags(tag, by_key(known))
+            session.output.notice(f"no note has the tag #{tag}{f'; near: {near}' if near else ''}")
 
 
 def report_left_out(session: Session, count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -75,15 +75,25 @@ def _is_below(key: str, parent: str) -> bool:
     return key.startswith(f"{parent}/")
 
 
-def _tags(ports: VaultPorts) -> dict[str, str]:
-    """All tags, and those that only nested ones are in, by their keys."""
-    tags: dict[str, str] = {}
-    for tag in ports.index.notes.tag_counts():
+def by_key(tags: Iterable[str]) -> dict[str, str]:
+    """Tags, and those that only nested ones are in, by their keys."""
+    found: dict[str, str] = {}
+    for tag in tags:
         parts = tag.split("/")
         for end in range(len(parts), 0, -1):
             part = "/".join(parts[:end])
-            tags.setdefault(tag_key(part), part)
-    return tags
+            found.setdefault(tag_key(part), part)
+    return found
+
+
+def near_tags(text: str, known: Mapping[str, str]) -> str:
+    """Tags that are spelled like a text, with their signs; empty if there are none."""
+    near = get_close_matches(tag_key(text).rstrip("/"), known, n=3)
+    return " ".join(f"#{known[each]}" for each in near)
+
+
+def _tags(ports: VaultPorts) -> dict[str, str]:
+    return by_key(ports.index.notes.tag_counts())
 
 
 def _known(ports: VaultPorts, text: str) -> str:
@@ -92,7 +102,7 @@ def _known(ports: VaultPorts, text: str) -> str:
     key = tag_key(text).rstrip("/")
     if key in tags:
         return tags[key]
-    near = " ".join(f"#{tags[each]}" for each in get_close_matches(key, tags, n=3))
+    near = near_tags(text, tags)
     hint = f"Near: {near}." if near else "`amem tags` lists all."
     raise NotFoundError(f"no note has the tag #{text.strip().lstrip('#')}", hint=hint)
 

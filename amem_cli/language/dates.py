@@ -11,9 +11,11 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from amem_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from amem_cli.language.day_names import NearDay
@@ -297,6 +299,31 @@ def day_range(text: str, today: date) -> tuple[date, date]:
         return _exactly(whole[0], today)
     day = local_moment(parse_moment(text), None).date()
     return day, day
+
+
+def given_day(text: str | None, name: str, today: date, *, last: bool) -> datetime | None:
+    """The first or last day, at midnight, of the period that an option or argument names.
+
+    Raises:
+        UsageError: it is no date.
+    """
+    if text is None:
+        return None
+    try:
+        return datetime.combine(day_range(text, today)[last], time())
+    except ValueError:
+        raise UsageError(
+            f"{name} {text!r} is not a date",
+            hint="Write it as 2026-03-02, 2026-03, 7d, yesterday or 'last week'.",
+        ) from None
+
+
+def given_moment(text: str | None, name: str, today: date) -> datetime | None:
+    """A date with or without a time, or the first day of a period; errors as for `given_day`."""
+    try:
+        return None if text is None else parse_moment(text)
+    except ValueError:
+        return given_day(text, name, today, last=False)
 
 
 def _ago(today: date, count: int, unit: str) -> date:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.editing.add import NewNote, text_bytes
@@ -12,7 +12,7 @@ from amem_cli.editing.edit import FieldEdits, TextEdit, link, unlink
 from amem_cli.errors import UsageError
 from amem_cli.index.sync import text_hash
 from amem_cli.journal.change_store import CLIENT
-from amem_cli.language.dates import day_range, parse_moment
+from amem_cli.language.dates import given_day, given_moment
 from amem_cli.mcp.organise import (
     EVOLVED,
     ORGANISED,
@@ -53,22 +53,12 @@ def _filtered(given: Arguments) -> dict[str, Any]:
     """The arguments, with filters in place of those that are a filter's."""
     rest = dict(given)
     tags, folder = tuple(rest.pop("tags") or ()), rest.pop("folder") or ""
-    since, until = _day(rest.pop("since"), "since", 0), _day(rest.pop("until"), "until", 1)
-    as_of = _day(rest.pop("as_of", None), "as_of", 1)
+    today = datetime.now().date()
+    since = given_day(rest.pop("since"), "since", today, last=False)
+    until = given_day(rest.pop("until"), "until", today, last=True)
+    as_of = given_day(rest.pop("as_of", None), "as_of", today, last=True)
     filters = Filters(tags=tags, since=since, until=until, path=folder, as_of=as_of)
     return {**rest, "filters": filters}
-
-
-def _day(text: str | None, name: str, end: int) -> datetime | None:
-    if not text:
-        return None
-    try:
-        return datetime.combine(day_range(text, datetime.now().date())[end], time())
-    except ValueError:
-        raise UsageError(
-            f"{name} {text!r} is no date",
-            hint="Write it as 2026-03-02, 2026-03, 7d, yesterday or 'last week'.",
-        ) from None
 
 
 SEARCHED = {
@@ -317,12 +307,6 @@ ADDED = {
 
 
 def _add(workspace: Workspace, given: Arguments) -> Saved:
-    try:
-        created = parse_moment(given["created"]) if given["created"] else None
-    except ValueError:
-        raise UsageError(
-            f"created {given['created']!r} is no date", hint="Write it as 2026-03-02T15:00."
-        ) from None
     # Whether an id is taken would reveal a private note.
     if parse_note("", text_bytes(given["content"]), workspace.ports.names).id is not None:
         raise UsageError(
@@ -334,7 +318,7 @@ def _add(workspace: Workspace, given: Arguments) -> Saved:
         keywords=given["keywords"] or (),
         tags=given["tags"] or (),
         context=given["context"] or "",
-        created=created,
+        created=given_moment(given["created"], "created", datetime.now().date()),
     )
     return workspace.add(new, unless_known=given["unless_known"], wait=given["wait"])
 

@@ -133,6 +133,9 @@ def has_hyperlinks(stream: TextIO, environment: Mapping[str, str]) -> bool:
     return stream.isatty() and not term.startswith(_WITHOUT_LINKS)
 
 
+_PROBLEMS_SHOWN = 10
+
+
 @dataclass
 class Output:
     """Prints what a command returns and reports.
@@ -185,14 +188,11 @@ class Output:
             self._clear_line()
             _print_error(text)
 
-    def problems(self, problems: list[Problem] | tuple[Problem, ...], limit: int = 10) -> None:
-        """Print what is wrong in notes, at most `limit` unless verbose."""
-        shown = problems if self.verbose else problems[:limit]
+    def problems(self, problems: Sequence[Problem]) -> None:
+        """Print what is wrong in notes, at most ten lines unless verbose."""
+        shown = problems if self.verbose else problems[:_PROBLEMS_SHOWN]
         for problem in shown:
-            path = on_one_line(problem.path)
-            place = f"{path}:{problem.line}" if problem.line else path
-            hint = f" {problem.hint}" if problem.hint else ""
-            self.notice(f"! {place}: {problem.message}.{hint}")
+            self.notice(f"! {problem_line(problem)}")
         if len(shown) < len(problems):
             self.notice(f"! … and {len(problems) - len(shown)} more (--verbose shows all)")
 
@@ -266,6 +266,11 @@ def obsidian_address(path: Path) -> str:
     from urllib.parse import quote
 
     return f"obsidian://open?path={quote(str(path.absolute()), safe='')}"
+
+
+def problem_line(problem: Problem) -> str:
+    place = on_one_line(f"{problem.path}:{problem.line}" if problem.line else problem.path)
+    return f"{place}: {problem.message}." + (f" {problem.hint}" if problem.hint else "")
 
 
 def plural(count: int, noun: str) -> str:
