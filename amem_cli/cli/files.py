@@ -68,11 +68,11 @@ def can_ask(output: Output) -> bool:
     return not (output.as_json or output.quiet) and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def agreed(output: Output, question: str) -> bool:
-    """Whether the user says yes; Enter is no."""
+def agreed(output: Output, question: str, otherwise: str = "nothing was done") -> bool:
+    """Whether the user says yes; Enter is no, upon which they are told what is `otherwise`."""
     if ask_key(output, f"{question} [y/N]", "yn\r\n") == "y":
         return True
-    output.notice("nothing was done")
+    output.notice(otherwise)
     return False
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from amem_cli.cli.files import ask_key, can_ask
+from amem_cli.cli.files import agreed, ask_key, can_ask
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, NoVault, UsageError
 
@@ -137,11 +137,9 @@ def _tell(session: Session, proposed: EncoderProposal | None, when: str = "next"
 def _offer_encoder(session: Session, proposed: EncoderProposal | None) -> None:
     if proposed is None or proposed.install:
         return
-    prompt = f"{proposed.message}. Use the encoder `{proposed.name}`, which knows more? [y/N]"
-    if ask_key(session.output, prompt, "yn\r\n") == "y":
+    question = f"{proposed.message}. Use the encoder `{proposed.name}`, which knows more?"
+    if agreed(session.output, question, f"the encoder was not changed; later: {proposed.hint}"):
         _take_encoder(session, proposed)
-        return
-    session.output.notice(f"the encoder was not changed; later: {proposed.hint}")
 
 
 def _take_encoder(session: Session, proposed: EncoderProposal | None) -> dict[str, str]:
@@ -211,9 +209,7 @@ def _take(
     chosen = use_language_model(
         session, model, backend, base_url, allow=lambda chosen: _may_leave(session, chosen, yes)
     )
-    if not chosen:
-        session.output.notice("nothing was changed")
-    elif session.output.as_json:
+    if chosen and session.output.as_json:
         follows = chosen.pop("next")
         document = {"name": name, "kept": False, "settings": {**also, **chosen}, "next": follows}
         session.output.json_line(document, indent=2)
@@ -228,8 +224,8 @@ def _may_leave(session: Session, chosen: Settings, yes: bool) -> bool:
     where = chosen.llm_base_url or chosen.llm_model
     if not can_ask(session.output):
         raise UsageError(f"{where} would get the texts of your notes", hint="--yes allows that.")
-    prompt = (
+    question = (
         f"The texts of your notes, except those with private: true, go to {where}, and may"
-        " leave this machine. Allow it? [y/N]"
+        " leave this machine. Allow it?"
     )
-    return ask_key(session.output, prompt, "yn\r\n") == "y"
+    return agreed(session.output, question, "nothing was changed")

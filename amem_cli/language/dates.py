@@ -61,10 +61,7 @@ def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
         taken: whether an id is or was in use; asked O(log n) times if n ids share the second.
     """
     # Not strftime: on Linux its %Y gives years before 1000 fewer than four digits.
-    stamp = (
-        f"{moment.year:04}{moment.month:02}{moment.day:02}"
-        f"{moment.hour:02}{moment.minute:02}{moment.second:02}"
-    )
+    stamp = re.sub("[-T:]", "", moment.isoformat(timespec="seconds"))[:14]
     if not taken(stamp):
         return stamp
     used, free = 1, 2

@@ -87,9 +87,8 @@ def adopt_vault(folder: Path) -> list[str]:
     written = []
     try:
         state.mkdir(exist_ok=True)
-        config = state / "config.toml"
-        if not config.exists():
-            shutil.copyfile(template_folder() / STATE_FOLDER / "config.toml", config)
+        if not (folder / CONFIG).exists():
+            shutil.copyfile(template_folder() / CONFIG, folder / CONFIG)
             written.append(CONFIG)
         if extend_lines(folder / ".gitignore", IGNORED):
             extend_lines(folder / ".gitignore", _ALSO_IGNORED)
@@ -103,12 +102,10 @@ def adopt_vault(folder: Path) -> list[str]:
 
 def _files(template: Path) -> Iterator[Path]:
     for path in sorted(template.rglob("*")):
-        inside = path.relative_to(template).as_posix()
-        # What a vault makes for itself while somebody works in the template is not a part of it.
-        made_here = inside.startswith(
-            (".amem/index.db", ".amem/journal", ".amem/intents", ".amem/review", ".amem/devices")
-        )
-        if path.is_file() and not made_here and not inside.endswith(".lock"):
+        inside = path.relative_to(template)
+        # A vault makes more for itself while somebody works in the template.
+        is_own = inside.parts[0] != STATE_FOLDER or inside.as_posix() == CONFIG
+        if path.is_file() and is_own:
             yield path
 
 
