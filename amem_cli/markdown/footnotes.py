@@ -8,16 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from amem_cli.markdown.regions import Cut, blank_out, spliced, visible_text
+from amem_cli.markdown.regions import Cut, blank_out, blocks, line_spans, spliced, visible_text
 
 # As in Obsidian a label holds no blanks. `[[^1]]` is a link to a block.
 _LABEL = re.compile(r"(?<!\\)(?:\\\\)*\[\^([^\[\]\s\0]{1,100})\]")
 # Destinations of links, in which `[^1]` is not a footnote.
 _DESTINATION = re.compile(r"(?<=\])\((?!\[\^)[^()\s]{1,2000}\)")
 _DEFINITION = re.compile(r"[ ]{0,3}(?:>[ ]{0,3})*\[\^([^\[\]\s\0]{1,100})\]:")
-_CONTINUED = re.compile(r"(?: {2}|\t)[ \t]*\S")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\n|\Z)")
-_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +101,14 @@ def _references(shown: str) -> list[re.Match[str]]:
 
 
 def _footnotes(text: str, visible: str) -> Iterator[Footnote]:
-    opening: re.Match[str] | None = None
-    end = 0
-    after_blank = False
-    for line in _LINE.finditer(visible):
-        definition = _DEFINITION.match(visible, line.start(), line.end())
-        is_blank = not text[line.start() : line.end()].strip()
-        indented = _CONTINUED.match(text, line.start(), line.end()) is not None
-        heading = _HEADING.match(visible, line.start(), line.end())
-        if opening and (definition or heading or (after_blank and not (is_blank or indented))):
-            yield _footnote(text, opening, end)
-            opening = None
-        opening = definition or opening
-        end = end if is_blank else line.end()
-        after_blank = is_blank
-    if opening:
-        yield _footnote(text, opening, end)
+    lines = line_spans(text)
+    for token in blocks(visible, footnote="- x"):
+        first, last = token.map or (0, 0)
+        opening = _DEFINITION.match(visible, lines[first][0])
+        if token.type == "list_item_open" and opening:
+            while not text[slice(*lines[last - 1])].strip():
+                last -= 1
+            yield _footnote(text, opening, lines[last - 1][1])
 
 
 def _footnote(text: str, opening: re.Match[str], end: int) -> Footnote:

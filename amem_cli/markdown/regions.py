@@ -288,15 +288,18 @@ def _indented_code(text: str) -> Iterator[tuple[int, int]]:
     if not _MAY_BE_CODE.search(text):
         return
     lines = line_spans(text)
-    # A footnote goes on as an item of a list does whose text begins in the fifth column.
-    for token in blocks(_FOOTNOTE.sub(r"\1-   ", text)):
+    for token in blocks(text):
         if token.type == "code_block" and token.map:
             yield lines[token.map[0]][0], lines[token.map[1] - 1][1]
 
 
-def blocks(text: str) -> Sequence[Token]:
-    """The blocks of CommonMark; their `map` has numbers of the `line_spans` of the text."""
-    return _parser().parse(text)
+def blocks(text: str, *, footnote: str = "-   x") -> Sequence[Token]:
+    """The blocks of CommonMark; their `map` has numbers of the `line_spans` of the text.
+
+    Args:
+        footnote: what stands for the mark of a footnote: an item of a list goes on as that does.
+    """
+    return _parser().parse(_FOOTNOTE.sub(rf"\1{footnote} ", text))
 
 
 @cache
