@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amem_cli.index.file import CODES_PER_BLOCK
+from amem_cli.models.common_part import unit_length
 
 if TYPE_CHECKING:
     from amem_cli.index.connection import Database
@@ -95,13 +96,6 @@ def code_all(file: Database) -> None:
     codes = BitCodes(file, centre)
     for passages, vectors in portions():
         codes.store(passages, vectors)
-
-
-def unit_length(vectors: Vectors) -> Vectors:
-    """Vectors of length one, shape (count, dimension); a zero vector stays as it is."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: Vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-    return scaled
 
 
 def sign_codes(vectors: Vectors, centre: Vectors) -> Codes:

@@ -172,13 +172,13 @@ def check_metadata(
     answer: Mapping[str, Any],
     question: MetadataQuestion,
     *,
-    similarity: Similarity | None,
+    similarity: Similarity,
     trusted: bool = False,
 ) -> CheckedMetadata:
     """Keep of an answer, whose shape need not be right, what the note bears out.
 
     Args:
-        similarity: cosine of two texts, or None without an encoder.
+        similarity: cosine of two texts.
         trusted: the model is able to judge, so it may name what the note only means.
     """
     source = NoteText(question.title, question.text, beside=question.beside)

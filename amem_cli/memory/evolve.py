@@ -74,7 +74,7 @@ def checked_changes(
     note: Note,
     shown: Mapping[str, LinkCandidate],
     vocabulary: Sequence[str],
-    similarity: Similarity | None,
+    similarity: Similarity,
 ) -> Linking:
     """The changes that may be proposed, one a note, and what was refused of them.
 
@@ -105,7 +105,7 @@ def _change(
     older: LinkCandidate,
     context: str,
     vocabulary: Sequence[str],
-    similarity: Similarity | None,
+    similarity: Similarity,
 ) -> tuple[Evolution | None, list[str]]:
     both = NoteText(older.title, f"{older.text}\n{_words_of_new(note)}")
     said, said_tags = texts_of(entry.get("keywords")), texts_of(entry.get("tags"))
@@ -134,7 +134,7 @@ def _change(
 
 
 def _new_context(
-    sentence: object, note: Note, older: LinkCandidate, similarity: Similarity | None
+    sentence: object, note: Note, older: LinkCandidate, similarity: Similarity
 ) -> tuple[str, str]:
     """A context of the older note that says something of the new one, or the fault."""
     source = _both(note, older)
@@ -148,13 +148,13 @@ def _new_context(
     return ("", fault) if fault else (context, "")
 
 
-def _is_news(context: str, note: Note, older: NoteText, similarity: Similarity | None) -> bool:
+def _is_news(context: str, note: Note, older: NoteText, similarity: Similarity) -> bool:
     """Whether a context holds a word of the new note only, or is close to it in meaning."""
     news = subject_stems(_words_of_new(note)) - older.stems
     if not subject_stems(context).isdisjoint(news):
         return True
     newer = f"{note.title}\n{note.body}"
-    return similarity is not None and similarity(context, newer) >= _NEWS_SIMILARITY
+    return similarity(context, newer) >= _NEWS_SIMILARITY
 
 
 def _same_words(one: str, other: str) -> bool:

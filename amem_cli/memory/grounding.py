@@ -123,7 +123,7 @@ class NoteText:
 
 
 def checked_context(
-    sentence: object, source: NoteText, similarity: Similarity | None, *, trusted: bool = False
+    sentence: object, source: NoteText, similarity: Similarity, *, trusted: bool = False
 ) -> tuple[str, str]:
     """An answer's context on one line, and why it is refused; one of the two is empty.
 
@@ -282,16 +282,16 @@ def _is_unknown(name: str, source: NoteText) -> bool:
     return f" {fold(name[0])} " not in source.spoken
 
 
-def _is_about(line: str, source: NoteText, similarity: Similarity | None) -> bool:
+def _is_about(line: str, source: NoteText, similarity: Similarity) -> bool:
     shared = source.shares(line)
     if source.said:
         own = subject_stems(line)
         backed = len(own & source.known) >= 0.2 * len(own)
-        if not backed or similarity is None:
-            return backed and shared >= 0.1
+        if not backed:
+            return False
         places = (source.whole, source.summary)
         return max(similarity(line, place) for place in places if place) >= 0.3
-    if shared >= 0.25 or similarity is None or not shared:
+    if shared >= 0.25 or not shared:
         return shared >= 0.25
     return similarity(line, source.whole) >= _LEAST_SIMILAR_CONTEXT
 
@@ -302,7 +302,7 @@ def room_for_more(held: Sequence[str], most: int) -> int:
 
 
 def checked_keywords(
-    proposed: Sequence[str], source: NoteText, similarity: Similarity | None
+    proposed: Sequence[str], source: NoteText, similarity: Similarity
 ) -> tuple[tuple[str, ...], list[str]]:
     """The keywords that the note bears out, at most 7, and what was refused and why."""
     opening = _SPEAKER.match(source.text)
@@ -356,17 +356,13 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
     return "said twice over" if len(set(spoken)) < len(spoken) or repeats_itself(keyword) else ""
 
 
-def _is_borne_out(keyword: str, source: NoteText, similarity: Similarity | None) -> bool:
+def _is_borne_out(keyword: str, source: NoteText, similarity: Similarity) -> bool:
     """Whether the note holds the keyword's words, or is close to it in meaning."""
     shared = source.shares(keyword)
     # An identifier or a number is in the note, or it is invented.
     codes = [word for word in words(keyword) if "_" in word or any(map(str.isdigit, word))]
     if any(f" {word} " not in source.spoken for word in codes):
         return False
-    if shared == 1.0:
-        return True
-    if similarity is None:
-        return shared >= 0.5
     # Few notes about a decision hold the word "decision".
     return shared > 0 or similarity(keyword, source.whole) >= _LEAST_SIMILARITY
 

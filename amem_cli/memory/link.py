@@ -300,7 +300,7 @@ def check_links(
     note: Note,
     question: LinkQuestion,
     *,
-    similarity: Similarity | None,
+    similarity: Similarity,
     vocabulary: Sequence[str] = (),
 ) -> Linking:
     """Keep of an answer, whose shape need not be right, what the notes bear out.
@@ -309,7 +309,7 @@ def check_links(
     Changes are of linked notes only, at most one a note.
 
     Args:
-        similarity: cosine of two texts, or None without an encoder.
+        similarity: cosine of two texts.
         vocabulary: the vault's tags, whose spelling is used.
     """
     shown = shown_notes(note, question)

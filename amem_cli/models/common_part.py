@@ -33,6 +33,7 @@ _QUERY_SHARE = 1 / 3
 _NUMBERS_A_COMPONENT = 100
 # The least share of a text's tokens that an encoder has to know for its vector to mean anything.
 _LEAST_READABLE = 0.9
+_LEAST_LENGTH = 1e-12
 
 
 class CommonPart:
@@ -92,8 +93,8 @@ class CommonPart:
         if self.is_large:
             rest = vectors - self._mean
             rest -= (rest @ self._components.T) @ self._components
-            return _unit(rest)
-        return _unit(vectors - _QUERY_SHARE * self._mean) if query else vectors
+            return unit_length(rest)
+        return unit_length(vectors - _QUERY_SHARE * self._mean) if query else vectors
 
 
 def _means_of_languages(encoder: Encoder) -> Vectors:
@@ -107,6 +108,8 @@ def _means_of_languages(encoder: Encoder) -> Vectors:
     return np.array(means, np.float32)
 
 
-def _unit(vectors: Vectors) -> Vectors:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), np.float32)
+def unit_length(rows: Vectors) -> Vectors:
+    """The rows, each divided by its length; a row of zeros stays as it is."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Vectors = rows / np.maximum(lengths, _LEAST_LENGTH)
+    return unit

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.common_part import COMMON_FILE, MEAN_FILE, CommonPart
+from amem_cli.models.common_part import COMMON_FILE, MEAN_FILE, CommonPart, unit_length
 from amem_cli.models.encoder_config import MOST_TOKENS
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
@@ -43,7 +43,6 @@ _FEW_TEXTS = 4
 # Of vectors with a cosine of 0.999.
 _PROBE_DISTANCE = 0.0447
 _NORM_TOLERANCE = 1e-3
-_LEAST_LENGTH = 1e-12
 # What exporters call the vectors of the tokens.
 TOKEN_VECTORS = ("last_hidden_state", "token_embeddings")
 
@@ -315,13 +314,6 @@ def load_model(folder: Path) -> Any:
         ) from error
     model.max_seq_length = min(model.max_seq_length or MOST_TOKENS, MOST_TOKENS)
     return model.float().eval()
-
-
-def unit_length(rows: Vectors) -> Vectors:
-    """The rows, each divided by its length."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: Vectors = rows / np.maximum(lengths, _LEAST_LENGTH)
-    return unit
 
 
 def clean_text(text: str) -> str:

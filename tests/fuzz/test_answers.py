@@ -23,7 +23,7 @@ from amem_cli.models.reply_schema import (
 from amem_cli.notes.note import METADATA_FIELDS, RELATIONS
 from tests.fuzz import strategies
 from tests.hypothesis_profiles import examples
-from tests.memory.test_linking import LUNCH, NOTE, WEBHOOKS
+from tests.memory.test_linking import LUNCH, NOTE, WEBHOOKS, near
 
 OLDER = (WEBHOOKS, LUNCH)
 jsonschema = pytest.importorskip("jsonschema")
@@ -90,7 +90,7 @@ def a_construction_keeps_its_promises(answer: Any) -> None:
     """Any object of JSON gives bounded, harmless metadata."""
     if not isinstance(answer, dict):
         return
-    checked = check_metadata(answer, _QUESTION, similarity=None)
+    checked = check_metadata(answer, _QUESTION, similarity=near)
     metadata = checked.metadata
     assert len(metadata.keywords) <= 7
     assert len({each.casefold() for each in metadata.keywords}) == len(metadata.keywords)
@@ -119,7 +119,7 @@ def test_a_linking_keeps_its_promises(answer: Any) -> None:
     if not isinstance(answer, dict):
         return
     question = LinkQuestion(OLDER, max_links=1)
-    plan = check_links(answer, NOTE, question, similarity=None, vocabulary=_TAGS)
+    plan = check_links(answer, NOTE, question, similarity=near, vocabulary=_TAGS)
     assert len(plan.links) <= 1
     for link in plan.links:
         assert link.target in {one.path for one in OLDER}

@@ -15,6 +15,7 @@ from amem_cli.memory.describe import (
     summary_request,
 )
 from amem_cli.models.reply_schema import read_answer, to_gbnf
+from tests.fakes.encoder import unlike
 
 ALL = ("keywords", "tags", "context")
 TITLE = "Long transactions block cleanup"
@@ -41,7 +42,7 @@ def checked(
     vocabulary: Sequence[str] = VOCABULARY,
 ) -> CheckedMetadata:
     question = MetadataQuestion(title, text, tuple(missing), tuple(vocabulary))
-    return check_metadata(answer, question, similarity=None, trusted=True)
+    return check_metadata(answer, question, similarity=unlike, trusted=True)
 
 
 def good(**changes: object) -> dict[str, Any]:
@@ -136,14 +137,14 @@ The council moved bins to Tuesday, because the yard wants 18.50 for a lid."""
 def test_of_a_shortened_note_the_parts_count_that_it_says(said: str, kept: bool) -> None:
     told = "Priya, payout file has every merchant double; council moved bins to Tuesday"
     question = MetadataQuestion("Settlement", PARTED, ("context",))
-    found = check_metadata({"context": f"{told}; {said}."}, question, similarity=None)
+    found = check_metadata({"context": f"{told}; {said}."}, question, similarity=unlike)
     assert found.metadata.context == (f"{told}; {said}." if kept else f"{told}.")
 
 
 def test_a_context_that_says_nothing_of_the_note_is_refused_and_named() -> None:
     question = MetadataQuestion("Settlement", PARTED, ("context",))
     said = {"context": "The price of wheat; the dragon sleeps."}
-    found = check_metadata(said, question, similarity=None)
+    found = check_metadata(said, question, similarity=unlike)
     assert not found.metadata.context
     assert "what the note does not" in found.problems[0]
 
@@ -248,7 +249,7 @@ def test_a_german_note_is_read_in_german() -> None:
     kept = check_metadata(
         {"context": context, "keywords": ["Monitor", "Farbglas"], "tags": ["druck"]},
         MetadataQuestion("Proofs", text, ALL),
-        similarity=None,
+        similarity=unlike,
         trusted=True,
     )
     assert kept.metadata.context == context
@@ -304,7 +305,7 @@ def test_an_encoder_decides_about_a_free_summary(nearness: float, believed: bool
 )
 def test_what_a_capable_model_writes_is_not_refused_for_its_form(context: str) -> None:
     question = MetadataQuestion(TITLE, TEXT, ("context",))
-    kept = check_metadata({"context": context}, question, similarity=None, trusted=True)
+    kept = check_metadata({"context": context}, question, similarity=unlike, trusted=True)
     assert kept.metadata.context == (context if context[-1] in ".'" else f"{context}.")
 
 
@@ -317,5 +318,5 @@ def test_a_shortened_note_that_is_still_too_long_is_cut_at_the_end_of_a_part() -
     text = f"{TEXT} {GREEK.capitalize()}."
     said = "the jobs table grew to 9 GB; webhooks to Kestrel Outdoor came 40 minutes late"
     question = MetadataQuestion(TITLE, text, ("context",))
-    found = check_metadata({"context": f"{said}; {GREEK}."}, question, similarity=None)
+    found = check_metadata({"context": f"{said}; {GREEK}."}, question, similarity=unlike)
     assert found.metadata.context == f"T{said[1:]}."
