@@ -1,4 +1,4 @@
-"""Prepares an encoder, once.
+"""Prepares an encoder, once, in a process of its own that gives its memory back.
 
 It becomes a graph where that works without torch: from its safetensors weights, or as its publisher
 offers it. Any other one is left to its own library.
@@ -6,15 +6,18 @@ offers it. Any other one is left to its own library.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
+import sys
 import tempfile
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from amem_cli.data import table
-from amem_cli.errors import EncoderError, extra_hint
+from amem_cli.errors import AmemError, EncoderError, extra_hint
 from amem_cli.models.bert_graph import write_bert_graph
 from amem_cli.models.common_part import CommonPart
 from amem_cli.models.encoder import (
@@ -48,40 +51,47 @@ _PROBE = "She moved the seedlings to the north window because the light there is
 _SMALLEST_APART = 1024
 
 
+def main(arguments: list[str]) -> int:
+    """`prepare` a model: its name, the folder, and the stamp of a preparation to replace, or "".
+
+    Unless 0 is returned, the last line written is JSON: what is wrong, and what helps.
+    """
+    model, folder, broken = arguments
+    # The libraries write to standard output, which belongs to the answer.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            prepare(model, Path(folder), broken=broken)
+            return 0
+        except AmemError as error:
+            answer = error
+        except (OSError, MemoryError) as error:
+            message = f"the encoder {model} could not be prepared: {error or 'out of memory'}"
+            hint = f"Is there enough space in {Path(folder).parent}, and may amem write there?"
+            answer = EncoderError(message, hint=hint)
+    sys.stdout.write(f"\n{json.dumps([answer.message, answer.hint])}\n")
+    return answer.exit_code
+
+
 def prepare(model: str, folder: Path, *, broken: str = "") -> None:
     """Prepare a model in a folder that appears whole; a second process waits for the first.
 
-    Args:
-        broken: stamp of a preparation to replace.
-
-    Raises:
-        EncoderError: the model cannot be had or loaded, or the folder cannot be written.
+    `broken`: stamp of a preparation to replace.
     """
     from filelock import FileLock
 
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(f"{folder.name}.lock")):
-            manifest = current_manifest(folder)
-            if manifest is None or manifest.stamp == broken:
-                _replace(folder, model)
-    except (OSError, MemoryError) as error:
-        raise EncoderError(
-            f"the encoder {model} could not be prepared: {error or 'out of memory'}",
-            hint=f"Is there enough space in {folder.parent}, and may amem write there?",
-        ) from error
-
-
-def _replace(folder: Path, model: str) -> None:
-    for left in folder.parent.glob(f".{folder.name}.*"):
-        shutil.rmtree(left, ignore_errors=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        _fill(made, model)
-        shutil.rmtree(folder, ignore_errors=True)
-        made.rename(folder)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        manifest = current_manifest(folder)
+        if manifest and manifest.stamp != broken:
+            return
+        for left in folder.parent.glob(f".{folder.name}.*"):
+            shutil.rmtree(left, ignore_errors=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            _fill(made, model)
+            shutil.rmtree(folder, ignore_errors=True)
+            made.rename(folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def _fill(folder: Path, model: str) -> None:
@@ -201,3 +211,7 @@ def _optimise(graph: Path, folder: Path) -> set[str]:
     options.add_session_config_entry(f"{weights}min_size_in_bytes", str(_SMALLEST_APART))
     session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     return {each.name for each in session.get_outputs()}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

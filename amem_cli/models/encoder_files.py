@@ -235,9 +235,7 @@ def _parts(folder: Path) -> list[Path]:
 def _from_hub(model: str, *, offline: bool, with_weights: bool = False) -> Path:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from huggingface_hub import snapshot_download
-    from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    disable_progress_bars()
     name = model if "/" in model else f"{_HUB_OWNER}/{model}"
     hint = f"Check the name and the network, give a folder, or use {DEFAULT_ENCODER}."
     if model == MULTILINGUAL:

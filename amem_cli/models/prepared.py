@@ -6,7 +6,11 @@ Torch is never imported into this process, except for an encoder of which there 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -40,6 +44,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+_BUILDER = "amem_cli.models.encoder_build"
+# A large model over a slow line takes its time; a hanging one must still end.
+_PREPARATION_SECONDS = 3600
 # Tags, and the passages of a note in process, are encoded again and again.
 _LATEST = 512
 # A program that stays open asks with every search; each try takes seconds.
@@ -111,7 +118,7 @@ class PreparedEncoder:
         name = re.sub(r"[^A-Za-z0-9._-]", "_", Path(self._model).name)[:60]
         self._folder = cache / f"{name}-{key[:16]}"
         self._notify = notify or (lambda _: None)
-        self._preparation = preparation
+        self._prepare = preparation or prepare_apart
         self._failure: EncoderError | None = None
         self._failed_at = 0.0
         self._encoder: Library | None = None
@@ -219,12 +226,8 @@ class PreparedEncoder:
         if self._failure and time.monotonic() - self._failed_at < _RETRY_SECONDS:
             raise EncoderError(self._failure.message, hint=self._failure.hint)
         self._notify("preparing the encoder (once)")
-        # Loads what writes graphs, which most commands do without.
-        from amem_cli.models.encoder_build import prepare
-
         try:
-            prepare_it = self._preparation or prepare
-            prepare_it(self._model, self._folder, broken=broken.stamp if broken else "")
+            self._prepare(self._model, self._folder, broken=broken.stamp if broken else "")
         except EncoderError as error:
             self._failure, self._failed_at = error, time.monotonic()
             raise
@@ -241,3 +244,40 @@ def _open(folder: Path, manifest: Manifest) -> Library:
     from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
 
     return SentenceTransformersEncoder(folder) if manifest.reason else OnnxEncoder(folder)
+
+
+def prepare_apart(model: str, folder: Path, *, broken: str = "") -> None:
+    """Prepare a model in a process that gives its memory back; see `encoder_build.main`."""
+    environment = dict(os.environ)
+    if local_encoder(model):
+        # A folder's own files say all; nothing of them is looked up on the hub.
+        environment["HF_HUB_OFFLINE"] = "1"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-m", _BUILDER, model, str(folder.resolve()), broken],
+            # Python looks for modules in the folder it starts in; a vault must not be that.
+            cwd=folder.parent,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PREPARATION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EncoderError(
+            f"the encoder {model} could not be prepared: {error}",
+            hint=f"May amem write to {folder.parent}?",
+        ) from error
+    if not done.returncode:
+        return
+    out, err = (each.decode("utf-8", "replace").strip() for each in (done.stdout, done.stderr))
+    with suppress(ValueError):
+        message, hint = json.loads(out.rpartition("\n")[2])
+        raise EncoderError(message, hint=hint)
+    # The process had no time to answer: its last words are all there is.
+    last = err.rpartition("\n")[2][:300] or "no message"
+    raise EncoderError(
+        f"the encoder {model} could not be prepared (status {done.returncode}): {last}",
+        hint="Was it stopped, or is there too little memory?",
+    )

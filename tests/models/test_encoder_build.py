@@ -18,7 +18,7 @@ import pytest
 
 from amem_cli.errors import EncoderError
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
-from amem_cli.models.encoder_build import build_encoder, prepare
+from amem_cli.models.encoder_build import build_encoder, main, prepare
 from amem_cli.models.encoder_config import NotReadable, chosen_prompts, read_encoder_config
 from amem_cli.models.encoder_files import (
     DEFAULT_ENCODER,
@@ -39,12 +39,6 @@ REFERENCE = Path(__file__).parents[1] / "data" / "encoder_reference.json"
 # By which the vectors of indexes that exist are stored.
 KNOWN_ID = "all-MiniLM-L6-v2@a81c2e2f7836f8bd"
 LEAST_COSINE = 0.9999
-PREPARING = """
-import sys
-from pathlib import Path
-from amem_cli.models.encoder_build import prepare
-prepare(sys.argv[1], Path(sys.argv[2]))
-"""
 TEXTS = ["bread", "a warm kitchen", "", "z" * 90, "Küche, während draußen der Schnee fällt", "面包"]
 
 
@@ -181,9 +175,9 @@ def test_the_graph_of_a_publisher_is_used_without_torch(
     with a_hub("owner/tiny", files) as hub:
         variables = {"HF_ENDPOINT": hub.url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0"}
         variables |= {"HF_HUB_DISABLE_XET": "1"}
-        arguments = ["owner/tiny", str(tmp_path / "made")]
+        arguments = ["owner/tiny", str(tmp_path / "made"), ""]
         done = subprocess.run(
-            [sys.executable, "-c", PREPARING, *arguments],
+            [sys.executable, "-m", "amem_cli.models.encoder_build", *arguments],
             env=without_packages(tmp_path, "torch", "sentence_transformers") | variables,
             capture_output=True,
             text=True,
@@ -310,6 +304,16 @@ def test_two_at_once_prepare_one(tmp_path: Path) -> None:
     assert {path.name for path in folder.parent.iterdir()} - {"tiny.lock"} == {"tiny"}
     prepare(str(model), folder, broken=first)
     assert read_manifest(folder).stamp != first
+
+
+def test_the_process_answers_failures_in_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main([str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""])
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert status == 3
+    assert "there is no encoder" in said[0]
+    assert said[1]
 
 
 def test_a_tokenizer_whose_files_disagree_is_left_to_its_library(tmp_path: Path) -> None:

@@ -117,6 +117,16 @@ def test_a_model_that_the_hub_gave_before_is_found(tmp_path: Path) -> None:
     assert "holds no encoder" in done.stderr.splitlines()[-1]
 
 
+def test_a_process_that_dies_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\necho 'no memory' >&2\nexit 9\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(EncoderError, match=r"status 9.*no memory") as caught:
+        PreparedEncoder(DEFAULT_ENCODER, cache=tmp_path / "c").encode(["bread"])
+    assert caught.value.hint
+
+
 def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("a file")
     encoder = PreparedEncoder(DEFAULT_ENCODER, cache=tmp_path / "c")
