@@ -29,6 +29,7 @@ from amem_cli.analyzer.cue_patterns import (
 from amem_cli.analyzer.own_words import Link, OwnSentence, own_sentences, straight
 from amem_cli.analyzer.revisions import (
     Revision,
+    SentenceNearness,
     SignedSentence,
     possible_revisions,
     revision_probability,
@@ -185,6 +186,7 @@ def statements(
     document_frequency: Callable[[str], int],
     total: int,
     judged: Mapping[int, Mapping[str, float]] | None = None,
+    nearness: SentenceNearness = lambda sentence: {},
 ) -> list[Statement]:
     """What the note says of the candidates, at most one statement of each, the surest.
 
@@ -194,6 +196,7 @@ def statements(
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
         judged: the judge's probabilities of `none` and of each relation, by candidate,
             of those that it was asked about.
+        nearness: how near the tokens of a sentence are to those of the candidates, by path.
     """
     moment = moment_in(note.created)
     sentences = list(own_sentences(note))
@@ -221,7 +224,7 @@ def statements(
         strengths,
         document_frequency=document_frequency,
         total=total,
-        judged=judged or {},
+        nearness=nearness,
     )
     found += _proposed(possible, candidates, judged or {}, sentences)
     first: dict[int, Statement] = {}

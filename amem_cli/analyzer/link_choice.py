@@ -24,7 +24,7 @@ from amem_cli.analyzer.link_evidence import (
     quotation,
 )
 from amem_cli.analyzer.own_words import own_sentences
-from amem_cli.analyzer.revisions import values_in
+from amem_cli.analyzer.revisions import SentenceNearness, values_in
 from amem_cli.journal.link_decisions import Evolution, with_closing
 from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.detect import detect_language
@@ -199,6 +199,7 @@ def score_links(
     total: int,
     minimum: float,
     judge: AskJudge = lambda older: [],
+    nearness: SentenceNearness = lambda sentence: {},
 ) -> ScoredLinks:
     """The links that the evidence carries, and what the note says of older ones.
 
@@ -209,6 +210,7 @@ def score_links(
             notes related.
         judge: asked once, with the candidates for which enough speaks, the likeliest first; gives
             the probabilities of `none` and of each relation for the first of them.
+        nearness: how near the tokens of a sentence are to those of the candidates, by path.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     scores = [strength(entry) for entry in evidence]
@@ -222,6 +224,7 @@ def score_links(
         document_frequency=document_frequency,
         total=total,
         judged=judged,
+        nearness=nearness,
     )
     scores = [strength(entry, judged.get(at)) for at, entry in enumerate(evidence)]
     # Nothing takes the place of a note that was written later, or judges it.

@@ -1,16 +1,15 @@
 """Which older notes a note revises in natural words, though it names none of them.
 
-A revision shares what the older note is about, names what changes or another value for it, and has
-a sign of change: "0.16, up from 0.14", "the Sunday copying is history". That is never certain, so
-what comes of it is proposed.
+A revision shares what the older note is about and has a sign of change: "0.16, up from 0.14", "the
+Sunday copying is history". That is never certain, so what comes of it is proposed.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from amem_cli.analyzer.cue_patterns import any_phrase
 from amem_cli.analyzer.link_evidence import note_terms, rarity
 from amem_cli.analyzer.own_words import OwnSentence
-from amem_cli.language.dates import DaysNamed, days_named, moment_in
 from amem_cli.language.lexicon import phrases
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word, stem
 from amem_cli.notes.note import SUPERSEDING
@@ -26,6 +24,9 @@ from amem_cli.notes.note import SUPERSEDING
 if TYPE_CHECKING:
     from amem_cli.analyzer.link_evidence import LinkCandidate
     from amem_cli.notes.note import Note
+
+# Given a sentence, how near its words are to those of the candidates, by path.
+SentenceNearness = Callable[[str], Mapping[str, float]]
 
 _MOST_SIGNS = 20
 # Beside a sign, in words and in letters of scripts without blanks.
@@ -35,26 +36,25 @@ _UNSPACED_BESIDE = 8
 _CLAUSE = re.compile(r"[;:()!?。，；：！？]|[,.](?!\d)| [–—-] ")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _RARITY_OF_A_VALUE = 3.0
-_WORTH_OF_A_TIME = 4
 _CUES = frozenset({"replaced", "refuted"})
 _LEAST_STRENGTH = 0.05
 _MOST_SHARE = 0.5
 # In different words: few notes of those vaults are shorter, and nothing is known of such.
 _SHORTEST = 20
+# The spread of nearness among candidates is no less.
+_LEAST_SPREAD = 1e-3
 
-# Logistic regression over the nearest older notes of 29 invented people's notes
+# Logistic regression over the nearest older notes of 47 invented people's notes
 # (training/revision_strength.py).
-_INTERCEPT = -0.66
+_INTERCEPT = 0.12
 _WEIGHTS: Mapping[str, float] = {
-    "strength": 0.47,
-    "place": -0.15,
-    "shared": 0.58,
-    "named": 0.13,
-    "named_by_cue": 0.15,
-    "time": 1.38,
-    "concludes": 0.45,
-    "share": 2.35,
-    "length": -1.36,
+    "strength": 0.58,
+    "nearness": 0.32,
+    "shared": 0.49,
+    "named_by_cue": 0.18,
+    "concludes": 0.42,
+    "share": 1.99,
+    "length": -1.48,
 }
 # The same with what the judge of links says, of people from whom it did not learn: of the score by
 # the evidence, and of the judge's log odds that the note supersedes or contradicts the older one.
@@ -194,65 +194,61 @@ def possible_revisions(
     *,
     document_frequency: Callable[[str], int],
     total: int,
-    judged: Collection[int] = (),
+    nearness: SentenceNearness,
 ) -> Iterator[Revision]:
-    """The candidates of which a signed sentence names something.
+    """The candidates of which a signed sentence may speak.
 
     Args:
         own: all sentences of the note. One with links speaks of the notes that they lead to alone.
         leads: where a link by a folded name leads, as a position among the candidates.
         strengths: of a link to each candidate, 0..1.
         document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
-        judged: candidates for which a signed sentence about anything is enough.
     """
     if not signed:
         return
-    written = moment_in(note.created)
-    today = None if written is None else written.date()
     terms = note_terms(note.title, note.body, note.keywords)
     concludes = any(any_phrase("changed.concluding").match(each.folded) for each in own)
-    times = [days_named(each.own.folded, today) if today else [] for each in signed]
-    whole = [_stems(each.own.folded) for each in signed]
+    near = [_in_deviations(nearness(each.own.text), candidates) for each in signed]
     linked = [{leads.get(link.name, -1) for link in each.own.links} for each in signed]
     rarities: dict[str, float] = {}
-    order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
-    for place, at in enumerate(order):
-        older, strength = candidates[at], min(strengths[at], 0.9999)
-        if strength < _LEAST_STRENGTH:
-            return
+    for at, older in enumerate(candidates):
+        strength = min(strengths[at], 0.9999)
         of_it = [i for i, places in enumerate(linked) if not places or at in places]
-        if not of_it:
+        if strength < _LEAST_STRENGTH or not of_it:
             continue
         theirs = note_terms(older.title, older.text, older.keywords)
         for key in (terms.keys() & theirs.keys()) - rarities.keys():
             rarities[key] = rarity(max(2, document_frequency(terms[key].word)), total)
         rare = {key: rarities[key] for key in terms.keys() & theirs.keys()}
         their_values = _values_of(older.title, older.text)
-        made = moment_in(older.created)
-        then = None if made is None else made.date()
         named = {i: _named(signed[i], rare, their_values) for i in of_it}
-        is_then = {i: _tells_time(times[i], then) for i in of_it}
         cues = [named[i] for i in of_it if any(sign.table in _CUES for sign in signed[i].signs)]
-        worth = {
-            i: (named[i] + _WORTH_OF_A_TIME * is_then[i], _rarest(rare, whole[i])) for i in of_it
-        }
         features = {
             "strength": math.log(strength / (1 - strength)),
-            "place": float(place),
+            "nearness": max(near[i][at] for i in of_it),
             # How rare is what both notes name, at most and beside a sign.
             "shared": max(_rarest(rare, rare.keys()), *named.values()),
-            "named": max(named.values()),
             "named_by_cue": max(cues, default=0.0),
-            "time": max(is_then.values()),
             "concludes": float(concludes),
-            "share": min(sum(one > 0 for one, _ in worth.values()) / len(own), _MOST_SHARE),
+            "share": min(sum(map(bool, named.values())) / len(own), _MOST_SHARE),
             # A long note shares words with many.
             "length": math.log1p(max(len(theirs), _SHORTEST)),
         }
-        best = sorted(of_it, key=lambda i: worth[i], reverse=True)
-        telling = [signed[each] for each in best if worth[each][0] > 0]
-        if telling or at in judged:
-            yield Revision(at, features, telling or [signed[best[0]]])
+        best = sorted(of_it, key=lambda i: (named[i], near[i][at]), reverse=True)
+        telling = [signed[each] for each in best if named[each]]
+        yield Revision(at, features, telling or [signed[best[0]]])
+
+
+def _in_deviations(
+    nearness: Mapping[str, float], candidates: Sequence[LinkCandidate]
+) -> list[float]:
+    """How near each candidate is, above their mean and in standard deviations; those of which
+    nothing is known are as near as the mean."""
+    if not nearness:
+        return [0.0] * len(candidates)
+    mean = statistics.fmean(nearness.values())
+    spread = max(statistics.pstdev(nearness.values(), mean), _LEAST_SPREAD)
+    return [(nearness.get(each.path, mean) - mean) / spread for each in candidates]
 
 
 def _rarest(rare: Mapping[str, float], stems: Collection[str]) -> float:
@@ -265,12 +261,3 @@ def _named(sentence: SignedSentence, rare: Mapping[str, float], values: frozense
     found = sorted((rare[key] for key in rare.keys() & sentence.stems), reverse=True)
     found += [_RARITY_OF_A_VALUE] * bool(sentence.values & values)
     return sum(found[:2])
-
-
-def _tells_time(named: Iterable[DaysNamed], then: date | None) -> float:
-    """Whether a sentence names the time when the older note was written: 1 for its day, less for a
-    longer time."""
-    spans = (
-        (each.last - each.first).days for each in named if then and each.first <= then <= each.last
-    )
-    return max((1.0 if not span else 0.6 if span <= 31 else 0.2 for span in spans), default=0.0)

@@ -187,6 +187,11 @@ class MemorySteps:
         later = [path for path, place in waiting.items() if place > own]
         return EarlierNotes(self.index, self.now, later)
 
+    def _nearness(self, paths: Sequence[str], sentence: str) -> dict[str, float]:
+        """How near the tokens of a sentence are to those of notes."""
+        vector, tokens = self.encoder.encode_question(sentence)
+        return self.index.vectors.token_scores(vector, tokens, paths)
+
     def _links(
         self, note: Note, text: str, owned: Provenance
     ) -> tuple[Linking, LinkQuestion | None]:
@@ -229,6 +234,7 @@ class MemorySteps:
             total=earlier.total,
             minimum=min(self.settings.plausible, SUGGESTED_FROM - LESS_IF_JUDGED),
             judge=judging.relations,
+            nearness=partial(self._nearness, [each.path for each in older]),
         )
         by_person = self.index.link_history.linked_by_person(note.path)
         sure = {older[each.older].path for each in said if each.sure}

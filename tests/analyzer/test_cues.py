@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -253,3 +253,25 @@ def test_a_link_leads_to_the_note_at_the_end_of_its_path() -> None:
     assert older("This replaces [[b/Rye]].") == [1]
     assert older("This replaces [rye](../a/Rye.md).") == [0]
     assert older("This replaces [[Rye]].") == []
+
+
+def test_of_notes_that_may_be_revised_those_whose_words_are_nearest_are_proposed() -> None:
+    text = "The pump in the well: pressure 0.14 bar."
+    wells = [LinkCandidate(f"notes/{at}.md", f"Well {at}", text, 0.6, at) for at in range(3)]
+    body = "The pump of the well: pressure is now 0.16 bar, up from 0.14."
+    note = Note("n.md", "1", "News", body, created="2026-03-20T10:00:00")
+    for farthest in range(3):
+        near = {each.path: float(at != farthest) for at, each in enumerate(wells)}
+
+        def nearness(_: str, near: Mapping[str, float] = near) -> Mapping[str, float]:
+            return near
+
+        found = statements(
+            note,
+            wells,
+            [0.9] * 3,
+            document_frequency=lambda word: 2,
+            total=64,
+            nearness=nearness,
+        )
+        assert {each.older for each in found} == {0, 1, 2} - {farthest}
