@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import Literal
 
 from amem_cli.ask.extract import (
+    ROOM_OF_BEST,
+    ROOM_OF_OTHERS,
     Nearness,
     Sentence,
     coverage,
@@ -285,8 +287,10 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     if not best or not near.is_near:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
     by_label = {source.label: source for source in found.notes}
+    rooms = chain((ROOM_OF_BEST,), repeat(ROOM_OF_OTHERS))
     quoted_notes = (
-        _citation(ports, by_label[each.label], quotation(each, sentences)) for each in best
+        _citation(ports, by_label[each.label], quotation(each, sentences, room))
+        for each, room in zip(best, rooms, strict=False)
     )
     citations = _told_apart(quoted_notes, proposed)
     quoted = " ".join(f"{each.quoted} [{at}{_mark(each)}]" for at, each in enumerate(citations, 1))

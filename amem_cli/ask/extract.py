@@ -13,7 +13,8 @@ from amem_cli.search.snippet import marks
 MOST_SENTENCES = 60
 MOST_QUOTED = 3
 LONGEST_QUOTE = 320
-_USUAL_QUOTE = 240
+# Sentences around the nearest are quoted too, of the best source in so many letters and of others.
+ROOM_OF_BEST, ROOM_OF_OTHERS = 480, 160
 # A further note is quoted if its best sentence is this near to the best of all.
 _NEXT_BEST = 0.75
 # A sentence is worth its cosine with the question, and this share of the score of its note.
@@ -147,16 +148,20 @@ def nearest(
     return [found[best[label]] for label in current[:MOST_QUOTED]]
 
 
-def quotation(sentence: Sentence, found: Sequence[Sentence]) -> str:
-    """A sentence with those around it while they stay short, so that it can be understood."""
+def quotation(sentence: Sentence, found: Sequence[Sentence], room: int = ROOM_OF_OTHERS) -> str:
+    """A sentence with those around it while all stay shorter than `room`, so that it can be
+    understood; one that is too long by itself is cut."""
     own = {each.place: each.text for each in found if each.label == sentence.label}
-    text = sentence.text
-    after, before = own.get(sentence.place + 1), own.get(sentence.place - 1)
-    if after is not None and len(text) + len(after) < _USUAL_QUOTE:
-        text = _side_by_side(text, after)
-    if before is not None and len(text) + len(before) < _USUAL_QUOTE:
-        text = _side_by_side(before, text)
-    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1].rstrip()}…"
+    text, before, after = sentence.text, sentence.place - 1, sentence.place + 1
+    grown = ""
+    while grown != text:
+        grown = text
+        if after in own and len(text) + len(own[after]) < room:
+            text, after = _side_by_side(text, own[after]), after + 1
+        if before in own and len(text) + len(own[before]) < room:
+            text, before = _side_by_side(own[before], text), before - 1
+    longest = max(LONGEST_QUOTE, room)
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def _side_by_side(text: str, following: str) -> str:

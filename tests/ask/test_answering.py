@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from amem_cli.ask.extract import (
     LONGEST_QUOTE,
     MOST_QUOTED,
+    ROOM_OF_BEST,
+    ROOM_OF_OTHERS,
     Nearness,
     coverage,
     nearest,
@@ -252,12 +254,18 @@ def test_the_nearest_sentences_are_quoted_with_what_makes_them_clear() -> None:
     assert (first.label, second.label) == ("n2", "n1")
 
 
-@given(st.text("ab. \n", max_size=600), st.lists(st.floats(-1, 1), min_size=200, max_size=200))
-def test_quotations_are_bounded_and_come_from_the_text(text: str, cosines: list[float]) -> None:
+@given(
+    st.text("ab. \n", max_size=600),
+    st.lists(st.floats(-1, 1), min_size=200, max_size=200),
+    st.sampled_from([ROOM_OF_BEST, ROOM_OF_OTHERS]),
+)
+def test_quotations_are_bounded_and_come_from_the_text(
+    text: str, cosines: list[float], room: int
+) -> None:
     found = sentences_of("n1", text, {"a": 1.0})[:200]
     for best in nearest(found, cosines[: len(found)], {"n1": 1.0}, {})[:MOST_QUOTED]:
-        quoted = quotation(best, found)
-        assert len(quoted) <= LONGEST_QUOTE
+        quoted = quotation(best, found, room)
+        assert len(quoted) <= max(LONGEST_QUOTE, room)
         # A semicolon stands between items of a list alone.
         own = quoted.rstrip("…").replace("; ", "")
         assert "".join(own.split()) in "".join(text.split())
@@ -267,7 +275,9 @@ def test_items_of_a_list_are_quoted_with_a_sign_between_them() -> None:
     text = "Shopping for the party:\n- bread from Hansen\n- 30 lanterns\n- the long table"
     found = sentences_of("n1", text, {"lanterns": 1.0})
     (best,) = nearest(found, None, {"n1": 0.5}, {})
-    assert quotation(best, found) == "- bread from Hansen; - 30 lanterns; - the long table"
+    whole = "Shopping for the party: - bread from Hansen; - 30 lanterns; - the long table"
+    assert quotation(best, found) == whole
+    assert quotation(best, found, 50) == "- 30 lanterns; - the long table"
     ended = sentences_of(
         "n1", "Carpets go (Tom trips!)\nHandles, 2 of them.\nA chair", {"handles": 1}
     )
