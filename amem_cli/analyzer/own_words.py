@@ -61,12 +61,14 @@ def own_sentences(note: Note) -> Iterator[OwnSentence]:
 
     body = without_references(_MARKS.sub("", without_quotes(note.body)))
     text = rewrite_links(body, marked)
-    found, paragraphs = [_MARKS.sub("", note.title)], [0]
+    title = _MARKS.sub("", note.title)
+    found, paragraphs = [title], [0]
     blocks = _BLANK_LINE.split(prose(_SPEECH.sub(_shortened_speech, text)))
     for number, block in enumerate(filter(str.strip, blocks)):
         if len(found) > _MOST_SENTENCES:
             break
-        found += sentences(block)
+        # A heading that repeats the title says nothing more.
+        found += [each for each in sentences(block) if each != title]
         paragraphs += [number] * (len(found) - len(paragraphs))
     shown = [_MARKS.sub(lambda mark: names[ord(mark[1]) - _FIRST_MARK][1], each) for each in found]
     for at, each in enumerate(found[: _MOST_SENTENCES + 1]):

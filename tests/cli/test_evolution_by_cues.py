@@ -269,6 +269,15 @@ def test_a_revision_that_was_accepted_counts_as_any_other_supersession(
     assert "superseded by “Days”" in amem("show", "Invoices").out
 
 
+def test_a_heading_that_repeats_the_title_is_not_quoted(amem: Program) -> None:
+    assert amem("init", ".").code == 0
+    told(amem, "Clinic", "2026-03-04", "The clinic's invoices are due after 30 days. Late fee 5.")
+    title = "The clinic's invoices are no longer due after 30 days"
+    told(amem, title, "2026-06-20", f"# {title}\n\nThe bank wanted 14. Anna has told them so.")
+    [waiting] = amem("review", "--json").json["waiting"]
+    assert "wanted 14" in waiting["after"] and title not in waiting["after"]
+
+
 def test_what_a_note_revised_stays_so_when_it_revises_another_one(
     amem: Program, clinic: Path
 ) -> None:
