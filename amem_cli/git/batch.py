@@ -195,7 +195,8 @@ def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
 
     runs, links = of("process"), of("link")
     agents = [event for event in own if _agent(event) and event.kind not in REMOVING]
-    by_agent = f"changed by {_agent(agents[0])}" if agents else ""
+    verb = "added" if all(event.kind == "add" for event in agents) else "changed"
+    by_agent = f"{verb} by {_agent(agents[0])}" if agents else ""
     counts: tuple[tuple[str, str, Sequence[object]], ...] = (
         ("note", "processed", notes(runs)),
         ("note", by_agent, [] if runs else notes(agents)),

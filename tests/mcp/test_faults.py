@@ -295,7 +295,7 @@ def test_what_an_agent_changed_is_committed_as_the_settings_say(
         assert not me.ok("add", content="Clams live in mud.", title="Clams")["pending"]
         assert "Clams" in repository.git("log", "--format=%B")
         message = repository.git("log", "-1", "--format=%B")
-        assert "“Clams” described" in message and "“Clams” added by mcp 0.1.0" in message
+        assert "“Clams” processed" in message and "“Clams” added by mcp 0.1.0" in message
         me.ok("update", note="Clams", append="And sand.", wait=False)
         assert "amem: “Clams” changed by mcp 0.1.0" in repository.git("log", "-1", "--format=%s")
         me.ok("add", content="Sand is warm.", title="Sand", wait=False)
