@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -311,7 +311,8 @@ def _state_after(status: WatchStatus, event: WatchEvent) -> dict[str, Any]:
 
 
 def register(state_folder: Path, machine: str, now: datetime) -> None:
-    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet.
+    """Record in `.amem` since when this machine watches the vault, if it is not recorded yet: later
+    than others of the same second.
 
     Raises:
         SettingsError: it cannot be written.
@@ -319,7 +320,10 @@ def register(state_folder: Path, machine: str, now: datetime) -> None:
     path = state_folder / _FOLDER / f"{machine}.json"
     if _since(path):
         return
-    record = {"machine": machine, "since": now.astimezone(timezone.utc).strftime(_SINCE)}
+    taken = {since for since, _ in _known(state_folder)}
+    while (since := now.astimezone(timezone.utc).strftime(_SINCE)) in taken:
+        now += timedelta(seconds=1)
+    record = {"machine": machine, "since": since}
     try:
         make_own_folder(path.parent)
         # A file that is not valid, as after a merge by hand, counts nowhere.

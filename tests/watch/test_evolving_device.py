@@ -41,6 +41,8 @@ def test_the_first_one_evolves_and_stays_it(state: Path) -> None:
     for hours, name in enumerate(["lap", "desk", "attic"]):
         register(state, name, NOW + timedelta(hours=hours))
     register(state, "lap", NOW + timedelta(days=1))
+    # One that joins in the same second is later.
+    register(state, "aaa", NOW)
 
     assert {evolving_machine(state, "first", name) for name in ("lap", "desk", "attic")} == {"lap"}
 
