@@ -201,7 +201,7 @@ def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
         ("note", "processed", notes(runs)),
         ("note", by_agent, [] if runs else notes(agents)),
         ("note", "removed", notes(of(*REMOVING))),
-        ("change", "undone", of("undo")),
+        ("note", "changed back", notes(of("undo"))),
         ("link", "made", [link for event in own for link in event.links]),
         ("note", "unlinked", notes(event for event in links if not event.links)),
         ("note", "evolved", notes(of("evolve"))),

@@ -126,7 +126,7 @@ def test_undo_and_rm_are_commits(amem: Program, repo: TestRepository) -> None:
     event = next(each["id"] for each in history if each["kind"] == "construct")
     before = repo.content("notes/Yeast.md")
     assert amem("undo", event).code == 0
-    assert subjects(repo)[0] == "amem: 1 change undone"
+    assert subjects(repo)[0] == "amem: “Yeast” changed back"
     assert b"keywords" in before and b"keywords" not in repo.content("notes/Yeast.md")
 
 

@@ -119,7 +119,7 @@ def test_what_is_taken_back_names_each_event() -> None:
         event(2, "undo", YEAST, by="person", cause="bbbb", reason="took back bbbb"),
     ]
     assert commit_message(undone).splitlines() == [
-        "amem: 2 changes undone",
+        "amem: 2 notes changed back",
         "",
         "- “Dough temperature”: took back aaaa",
         "- “Yeast”: took back bbbb",
@@ -127,6 +127,7 @@ def test_what_is_taken_back_names_each_event() -> None:
         "Amem-Event: 0001",
         "Amem-Event: 0002",
     ]
+    assert commit_message(undone[:1]).startswith("amem: “Dough temperature” changed back\n")
 
 
 def test_verdicts_on_proposals() -> None:
