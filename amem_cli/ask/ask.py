@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, repeat
+from itertools import groupby
 from operator import itemgetter
 from typing import Literal
 
@@ -287,10 +287,13 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     if not best or not near.is_near:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
     by_label = {source.label: source for source in found.notes}
-    rooms = chain((ROOM_OF_BEST,), repeat(ROOM_OF_OTHERS))
+    quotes = (
+        quotation(each, sentences, ROOM_OF_OTHERS if at else ROOM_OF_BEST)
+        for at, each in enumerate(best)
+    )
     quoted_notes = (
-        _citation(ports, by_label[each.label], quotation(each, sentences, room))
-        for each, room in zip(best, rooms, strict=False)
+        _citation(ports, by_label[each.label], quote)
+        for each, quote in zip(best, quotes, strict=True)
     )
     citations = _told_apart(quoted_notes, proposed)
     quoted = " ".join(f"{each.quoted} [{at}{_mark(each)}]" for at, each in enumerate(citations, 1))

@@ -13,8 +13,9 @@ from amem_cli.search.snippet import marks
 MOST_SENTENCES = 60
 MOST_QUOTED = 3
 LONGEST_QUOTE = 320
-# Sentences around the nearest are quoted too, of the best source in so many letters and of others.
-ROOM_OF_BEST, ROOM_OF_OTHERS = 480, 160
+# Sentences around the one that is quoted are quoted too, in so many letters: beside a model's
+# answer; without a model, of the best source and of others.
+_ROOM, ROOM_OF_BEST, ROOM_OF_OTHERS = 240, 480, 160
 # A further note is quoted if its best sentence is this near to the best of all.
 _NEXT_BEST = 0.75
 # A sentence is worth its cosine with the question, and this share of the score of its note.
@@ -148,7 +149,7 @@ def nearest(
     return [found[best[label]] for label in current[:MOST_QUOTED]]
 
 
-def quotation(sentence: Sentence, found: Sequence[Sentence], room: int = ROOM_OF_OTHERS) -> str:
+def quotation(sentence: Sentence, found: Sequence[Sentence], room: int = _ROOM) -> str:
     """A sentence with those around it while all stay shorter than `room`, so that it can be
     understood; one that is too long by itself is cut."""
     own = {each.place: each.text for each in found if each.label == sentence.label}
