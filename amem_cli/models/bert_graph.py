@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from amem_cli.models.encoder_config import EncoderConfig, NotReadable, first_position
+from amem_cli.models.encoder_files import GRAPH_FILE, QUESTION_GRAPH, WEIGHTS_FILE
 from amem_cli.models.onnx_file import INT32, GraphWriter
 
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
@@ -26,8 +27,11 @@ _UNUSED = ("pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings
 _INPUTS = ("input_ids", "attention_mask")
 
 
-def write_bert_graph(config: EncoderConfig, graph: Path, weights: Path) -> None:
+def write_bert_graph(config: EncoderConfig, folder: Path, adapter: Path | None = None) -> None:
     """Write a graph from token ids and mask to the tokens' vectors, and the file of its weights.
+
+    Args:
+        adapter: low-rank changes of the weights, by which a second graph reads questions.
 
     Raises:
         NotReadable: the model is of another family, or has weights of unknown use.
@@ -35,10 +39,14 @@ def write_bert_graph(config: EncoderConfig, graph: Path, weights: Path) -> None:
     """
     _check_family(config.model)
     tensors = _Tensors(config.transformer)
-    writer = GraphWriter(weights)
+    writer = GraphWriter(folder / WEIGHTS_FILE)
     hidden = _layers(writer, tensors, config.model)
     tensors.check_all_used()
-    writer.write(graph, _INPUTS, hidden)
+    writer.write(folder / GRAPH_FILE, _INPUTS, hidden)
+    if adapter:
+        tensors.adapter = _Safetensors([adapter])
+        writer = GraphWriter(writer.weights, writer.places)
+        writer.write(folder / QUESTION_GRAPH, _INPUTS, _layers(writer, tensors, config.model))
 
 
 def _check_family(model: Mapping[str, Any]) -> None:
@@ -109,35 +117,27 @@ def _layers(writer: GraphWriter, tensors: _Tensors, model: Mapping[str, Any]) ->
     return hidden
 
 
-class _Tensors:
-    """The weights of a folder's safetensors files by name, mapped into memory, as float32.
+class _Safetensors:
+    """The tables of safetensors files by name, mapped into memory, as float32.
 
     The format: eight bytes with the length of a header in JSON, that header, and the numbers.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, files: Iterable[Path]) -> None:
         self._places: dict[str, tuple[Path, int, dict[str, Any]]] = {}
-        for path in sorted(folder.glob("*.safetensors")):
+        for path in files:
             with path.open("rb") as stream:
                 length = int.from_bytes(stream.read(8), "little")
                 header = json.loads(stream.read(length))
             for name, facts in header.items():
                 if name != "__metadata__":
                     self._places[name] = (path, 8 + length, facts)
-        words = "embeddings.word_embeddings.weight"
-        found = [name for name in self._places if name.endswith(words)]
-        if len(found) != 1:
-            raise NotReadable("it has no table of words, or several")
-        # A model that was trained for a task has its own name before all of its parts.
-        self._prefix = found[0].removesuffix(words)
-        self._used: set[str] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
 
     def __getitem__(self, name: str) -> Table:
-        try:
-            path, data, facts = self._places[self._prefix + name]
-        except KeyError:
-            raise NotReadable(f"it has no weights {name}") from None
-        self._used.add(self._prefix + name)
+        path, data, facts = self._places[name]
         start, end = facts["data_offsets"]
         kind = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}.get(facts["dtype"])
         if kind is None:
@@ -151,8 +151,38 @@ class _Tensors:
             return (read.astype("<u4") << 16).view("<f4")
         return read.astype("<f4", copy=False)
 
+
+class _Tensors:
+    """The weights of a model's folder, by their names without that of the whole.
+
+    `adapter`: has `up` and `down` of some weights, whose product is added.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._files = _Safetensors(sorted(folder.glob("*.safetensors")))
+        self.adapter: _Safetensors | None = None
+        words = "embeddings.word_embeddings.weight"
+        found = [name for name in self._files if name.endswith(words)]
+        if len(found) != 1:
+            raise NotReadable("it has no table of words, or several")
+        # A model that was trained for a task has its own name before all of its parts.
+        self._prefix = found[0].removesuffix(words)
+        self._used: set[str] = set()
+
+    def __getitem__(self, name: str) -> Table:
+        try:
+            table = self._files[self._prefix + name]
+        except KeyError:
+            raise NotReadable(f"it has no weights {name}") from None
+        self._used.add(self._prefix + name)
+        layer, _, part = name.rpartition(".")
+        if part == "weight" and self.adapter and f"{layer}.up" in self.adapter:
+            return table + self.adapter[f"{layer}.up"] @ self.adapter[f"{layer}.down"]
+        return table
+
     def check_all_used(self) -> None:
         """Raise `NotReadable` for weights that the graph leaves out, as those of an adapter."""
-        for name in self._places.keys() - self._used:
-            if not name.removeprefix(self._prefix).startswith(_UNUSED):
+        for name in self._files:
+            left = name.removeprefix(self._prefix)
+            if name not in self._used and not left.startswith(_UNUSED):
                 raise NotReadable(f"it has weights of unknown use: {name}")

@@ -19,6 +19,7 @@ from amem_cli.models.common_part import COMMON_FILE, MEAN_FILE, CommonPart, unit
 from amem_cli.models.encoder_config import MOST_TOKENS
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
+    QUESTION_GRAPH,
     TOKENIZER_FILE,
     BrokenExport,
     Manifest,
@@ -77,7 +78,7 @@ class _PreparedFolder(ABC):
 
     def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
         """Encode a query and its tokens, as the port says."""
-        [(_, rows, [tokens])] = self._encoded([text], query=True)
+        [(_, rows, [tokens])] = self._encoded([text], query=True, question=True)
         return rows[0], self._own_part(tokens)
 
     def _own_part(self, tokens: Vectors) -> Vectors:
@@ -87,7 +88,7 @@ class _PreparedFolder(ABC):
         return unit if common is None else common.taken_from(unit)
 
     def _encoded(
-        self, texts: Sequence[str], *, query: bool
+        self, texts: Sequence[str], *, query: bool, question: bool = False
     ) -> Iterator[tuple[list[int], Vectors, list[Vectors]]]:
         """Places of some of the texts, their vectors, and those of their tokens."""
         common = self._common_part()
@@ -99,7 +100,8 @@ class _PreparedFolder(ABC):
             places = order[start : start + _WINDOW_TEXTS]
             window = [clean_text(texts[place]) for place in places]
             many = len(texts) > _FEW_TEXTS
-            for batch, rows, tokens in self._batches(window, prompt, many=many):
+            batches = self._batches(window, prompt, many=many, question=question)
+            for batch, rows, tokens in batches:
                 if common is not None:
                     rows = common.taken_from(rows, query=query)
                 yield [places[position] for position in batch], rows, tokens
@@ -119,7 +121,7 @@ class _PreparedFolder(ABC):
 
     @abstractmethod
     def _batches(
-        self, window: list[str], prompt: str, *, many: bool
+        self, window: list[str], prompt: str, *, many: bool, question: bool
     ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
         """Positions in the window with their vectors and those of their tokens, batch by batch."""
 
@@ -142,6 +144,7 @@ class OnnxEncoder(_PreparedFolder):
         self._threads = threads or len(cores) or os.cpu_count() or 1
         self._graph: EncoderGraph | None = None
         self._for_many = False
+        self._of_questions: EncoderGraph | None = None
         self._loading = Lock()
 
     def readable(self, text: str) -> float:
@@ -149,9 +152,9 @@ class OnnxEncoder(_PreparedFolder):
         return self.load().known_share(clean_text(text))
 
     def _batches(
-        self, window: list[str], prompt: str, *, many: bool
+        self, window: list[str], prompt: str, *, many: bool, question: bool
     ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
-        graph = self.load(many=many)
+        graph = self.load() if question else self._of_texts(many=many)
         tokens = graph.tokens([prompt + text for text in window])
         batches = _equal_batches(tokens)
 
@@ -170,11 +173,23 @@ class OnnxEncoder(_PreparedFolder):
         finally:
             workers.shutdown(cancel_futures=True)
 
-    def load(self, *, many: bool = False) -> EncoderGraph:
-        """Load what `encode` needs for few or for many texts; raises `BrokenExport`."""
+    def load(self) -> EncoderGraph:
+        """Load what reads a question; raises `BrokenExport`."""
+        if not self._manifest.expected_of_questions:
+            return self._of_texts(many=False)
+        with self._loading:
+            if self._of_questions is None:
+                self._of_questions = EncoderGraph(
+                    self._folder, self._manifest, QUESTION_GRAPH, at_once=True
+                )
+            return self._of_questions
+
+    def _of_texts(self, *, many: bool) -> EncoderGraph:
         with self._loading:
             if self._graph is None or (many and not self._for_many):
-                self._graph = EncoderGraph(self._folder, self._manifest, at_once=not many)
+                self._graph = EncoderGraph(
+                    self._folder, self._manifest, GRAPH_FILE, at_once=not many
+                )
                 self._for_many = many
             return self._graph
 
@@ -185,7 +200,9 @@ class EncoderGraph:
     `at_once`: see `open_graph`.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, *, at_once: bool = False) -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest, graph: str, *, at_once: bool = False
+    ) -> None:
         from tokenizers import Tokenizer
 
         self._manifest = manifest
@@ -194,13 +211,15 @@ class EncoderGraph:
             self.tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
             self.tokenizer.enable_truncation(manifest.max_tokens)
             self.tokenizer.no_padding()
-            self._session = open_graph(folder / GRAPH_FILE, at_once=at_once)
+            self._session = open_graph(folder / graph, at_once=at_once)
             self._inputs = {each.name for each in self._session.get_inputs()}
             names = [each.name for each in self._session.get_outputs()]
             self._output = next((each for each in TOKEN_VECTORS if each in names), names[0])
             given = self.probed()
             # A damaged weight or a runtime that computes wrongly shows here, not in search results.
-            wanted = np.asarray(manifest.expected or given, np.float32)
+            of_texts = graph == GRAPH_FILE
+            expected = manifest.expected if of_texts else manifest.expected_of_questions
+            wanted = np.asarray(expected or given, np.float32)
             distance = np.linalg.norm(given - wanted)
             fault = "" if distance < _PROBE_DISTANCE else "gives wrong numbers"
         except Exception as error:
@@ -267,7 +286,7 @@ class SentenceTransformersEncoder(_PreparedFolder):
         return 1.0
 
     def _batches(
-        self, window: list[str], prompt: str, *, many: bool
+        self, window: list[str], prompt: str, *, many: bool, question: bool
     ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
         # What these models tell of their tokens is not known to be comparable.
         none = np.empty((0, self.dimension), np.float32)

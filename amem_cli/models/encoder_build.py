@@ -16,7 +16,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from amem_cli.data import table
+from amem_cli.data import file_path, table
 from amem_cli.errors import AmemError, EncoderError, extra_hint
 from amem_cli.models.bert_graph import write_bert_graph
 from amem_cli.models.common_part import CommonPart
@@ -34,6 +34,7 @@ from amem_cli.models.encoder_files import (
     OFFICIAL_GRAPH,
     OFFICIAL_WEIGHTS,
     PACKED_FILE,
+    QUESTION_GRAPH,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     Manifest,
@@ -47,6 +48,8 @@ from amem_cli.models.packed_e5 import DamagedWeights, build_packed
 
 # A text by which every later start is tried.
 _PROBE = "She moved the seedlings to the north window because the light there is softer."
+# Changes how the bundled encoder reads questions: `training/query_adapter.py`.
+_QUESTION_ADAPTER = "minilm_questions.safetensors"
 # Bytes of a table of weights that goes into the file beside the graph.
 _SMALLEST_APART = 1024
 
@@ -147,19 +150,21 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
     if (source / PACKED_FILE).is_file():
         return _with_probe(folder, build_packed(source, folder))
     config = read_encoder_config(model, source)
+    manifest = new_manifest(model, source, dimension=0, **config.facts)
     official = source / OFFICIAL_GRAPH
     if official.is_file() and not any(config.transformer.glob("*.safetensors")):
         _write_official(official, folder)
     else:
         try:
-            write_bert_graph(config, folder / GRAPH_FILE, folder / WEIGHTS_FILE)
+            known = manifest.fingerprint == table("bundled_encoder.toml")["fingerprint"]
+            write_bert_graph(config, folder, file_path(_QUESTION_ADAPTER) if known else None)
         except NotReadable:
             if not official.is_file():
                 raise
             (folder / WEIGHTS_FILE).unlink(missing_ok=True)
             _write_official(official, folder)
     shutil.copyfile(config.transformer / TOKENIZER_FILE, folder / TOKENIZER_FILE)
-    return _with_probe(folder, new_manifest(model, source, dimension=0, **config.facts))
+    return _with_probe(folder, manifest)
 
 
 def _with_probe(folder: Path, manifest: Manifest) -> Manifest:
@@ -169,8 +174,16 @@ def _with_probe(folder: Path, manifest: Manifest) -> Manifest:
     if manifest.fingerprint == known["fingerprint"]:
         expected = known["vector"]
     else:
-        expected = [round(float(value), 6) for value in EncoderGraph(folder, manifest).probed()]
-    return replace(manifest, dimension=len(expected), expected=expected)
+        expected = _probed(folder, manifest, GRAPH_FILE)
+    manifest = replace(manifest, dimension=len(expected), expected=expected)
+    if not (folder / QUESTION_GRAPH).exists():
+        return manifest
+    return replace(manifest, expected_of_questions=_probed(folder, manifest, QUESTION_GRAPH))
+
+
+def _probed(folder: Path, manifest: Manifest, graph: str) -> list[float]:
+    vector = EncoderGraph(folder, manifest, graph).probed()
+    return [round(float(value), 6) for value in vector]
 
 
 def _write_official(graph: Path, folder: Path) -> None:

@@ -45,11 +45,13 @@ _GRAPH_STRETCH = 16 * _TENSOR_SAMPLE
 OFFICIAL_GRAPH = "onnx/model.onnx"
 OFFICIAL_WEIGHTS = "onnx/model.onnx_data"
 GRAPH_FILE = "model.onnx"
+# Reads questions, if they are read in another way; its weights are in the same file.
+QUESTION_GRAPH = "questions.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
-# A preparation of another format is made again.
-_FORMAT = 5
+# A preparation of another format is made again; another adapter of questions is another format.
+_FORMAT = 6
 
 
 class EncoderMissing(EncoderError):
@@ -298,6 +300,7 @@ class Manifest:
         pooling: `mean` or `cls`: how a text's vector comes from those of its tokens.
         document_prompt, query_prompt: put before every text of that kind.
         probe, expected: a text with its prompt, and the vector that the graph gives for it.
+        expected_of_questions: that of the graph of questions; empty if there is none.
         sizes: bytes of each file beside the manifest.
     """
 
@@ -315,6 +318,7 @@ class Manifest:
     query_prompt: str = ""
     probe: list[str] = field(default_factory=list)
     expected: list[float] = field(default_factory=list)
+    expected_of_questions: list[float] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
 
     @property

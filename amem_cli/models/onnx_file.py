@@ -6,6 +6,7 @@ each a number and a value, and a value may be a message again. The numbers here 
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,10 +38,12 @@ class GraphWriter:
     """Collects the steps and weights of a graph.
 
     Weights go to a file beside the graph, `weights`: mapped into memory, only what a text needs of
-    them is read from the disk.
+    them is read from the disk. Graphs that share that file also share `places`, by the digest of a
+    table, so that none is there twice.
     """
 
     weights: Path
+    places: dict[bytes, int] = field(default_factory=dict)
     _nodes: list[bytes] = field(default_factory=list)
     _tensors: list[bytes] = field(default_factory=list)
     _count: int = 0
@@ -80,12 +83,18 @@ class GraphWriter:
         """
         is_small = values.dtype in (np.uint8, np.int8)
         content = np.ascontiguousarray(values, dtype=values.dtype if is_small else "<f4")
-        with self.weights.open("ab") as stream:
-            offset = -(-stream.tell() // _PAGE) * _PAGE
-            stream.write(bytes(offset - stream.tell()))
-            stream.write(content.data)
+        digest = hashlib.sha256(content.data).digest()
+        if digest not in self.places:
+            with self.weights.open("ab") as stream:
+                self.places[digest] = -(-stream.tell() // _PAGE) * _PAGE
+                stream.write(bytes(self.places[digest] - stream.tell()))
+                stream.write(content.data)
         message = _tensor_head(name, content.shape, _ELEMENTS[content.dtype.name])
-        place = {"location": self.weights.name, "offset": offset, "length": content.nbytes}
+        place = {
+            "location": self.weights.name,
+            "offset": self.places[digest],
+            "length": content.nbytes,
+        }
         for key, value in place.items():
             message += _bytes(13, _bytes(1, key.encode()) + _bytes(2, str(value).encode()))
         self._tensors.append(message + _number(14, _EXTERNAL))

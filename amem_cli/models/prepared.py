@@ -176,7 +176,6 @@ class PreparedEncoder:
             for each in last[1]:
                 each.setflags(write=False)
             self._question = last
-            self._remember({text: last[1][0].copy()}, query=True)
         return last[1]
 
     def _remember(self, found: Mapping[str, Vectors], *, query: bool) -> None:

@@ -48,7 +48,7 @@ PASSAGE_CHANCE = 0.04
 # least counts so much, less in a long query. In a script that the encoder never learned all words
 # are alike.
 REREAD = 20
-TOKEN_SHARE = 3.0
+TOKEN_SHARE = 5.0
 LEAST_READABLE = 0.9
 # Only the best candidates lend, and only what they have above the last one of them. Otherwise every
 # note with neighbours would gain, most of all with an encoder that finds all texts alike (a script

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +18,17 @@ import onnx
 import pytest
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
+from amem_cli.models.bert_graph import write_bert_graph
+from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder, open_graph
 from amem_cli.models.encoder_build import build_encoder, main, prepare
 from amem_cli.models.encoder_config import NotReadable, chosen_prompts, read_encoder_config
 from amem_cli.models.encoder_files import (
     DEFAULT_ENCODER,
     GRAPH_FILE,
+    QUESTION_GRAPH,
     TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    BrokenExport,
     bundled_encoder,
     fetch_encoder,
     model_fingerprint,
@@ -63,6 +68,67 @@ def test_the_bundled_encoder_gives_what_its_library_gives_for_200_texts(tmp_path
     assert (vectors * expected).sum(axis=1).min() >= LEAST_COSINE
     one_by_one = np.concatenate([encoder.encode([text]) for text in reference["texts"][::20]])
     assert (one_by_one * expected[::20]).sum(axis=1).min() >= LEAST_COSINE
+
+
+def test_the_bundled_encoder_reads_questions_in_a_way_of_its_own(tmp_path: Path) -> None:
+    source = bundled_encoder(DEFAULT_ENCODER)
+    assert source is not None
+    encoder = built(source, tmp_path / "made", DEFAULT_ENCODER)
+    question = "Who is angry over the border?"
+    asked, _ = encoder.encode_question(question)
+    (plain,) = encoder.encode([question], query=True)
+    assert 0.7 < asked @ plain < 0.999
+    near, far = (
+        encoder.encode(["Neighbours quarrel about the hedge", "The kiln is too hot"]) @ asked
+    )
+    assert near > far
+    # Both graphs share what is the same in both: the table of words is half of all weights.
+    files = (source / "model.safetensors", tmp_path / "made" / WEIGHTS_FILE)
+    given, written = (file.stat().st_size for file in files)
+    assert given < written < 1.6 * given
+
+
+def test_damage_to_what_reads_questions_alone_is_noticed(tmp_path: Path) -> None:
+    source = bundled_encoder(DEFAULT_ENCODER)
+    assert source is not None
+    encoder = built(source, tmp_path / "made", DEFAULT_ENCODER)
+    with (tmp_path / "made" / WEIGHTS_FILE).open("r+b") as weights:
+        weights.seek(-4_000_000, os.SEEK_END)
+        weights.write(b"\x3f" * 1_000_000)
+    assert encoder.encode(["bread"]).shape == (1, 384)
+    with pytest.raises(BrokenExport, match="wrong numbers"):
+        encoder.encode_question("bread")
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_an_adapter_changes_the_weights_that_it_names(tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    model = save_tiny_model(tmp_path / "tiny")
+    weights = load_file(model / "model.safetensors")
+    layer = "encoder.layer.0.intermediate.dense"
+    (changed,) = (name for name in weights if name.endswith(f"{layer}.weight"))
+    outputs, inputs = weights[changed].shape
+    torch.manual_seed(0)
+    up, down = torch.randn(outputs, 2), torch.randn(2, inputs)
+    save_file({f"{layer}.up": up, f"{layer}.down": down}, tmp_path / "adapter")
+    (tmp_path / "with").mkdir()
+    write_bert_graph(read_encoder_config("", model), tmp_path / "with", tmp_path / "adapter")
+    weights[changed] += up @ down
+    save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
+    (tmp_path / "merged").mkdir()
+    write_bert_graph(read_encoder_config("", model), tmp_path / "merged")
+    ids = np.array([[2, 5, 3]], np.int64)
+    given = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    read = {
+        file: open_graph(tmp_path / file).run(None, given)[0]
+        for file in (f"with/{GRAPH_FILE}", f"with/{QUESTION_GRAPH}", f"merged/{GRAPH_FILE}")
+    }
+    plain, adapted, merged = read.values()
+    np.testing.assert_allclose(adapted, merged, atol=1e-5)
+    assert abs(plain - merged).max() > 0.1
 
 
 @pytest.mark.models
