@@ -227,7 +227,7 @@ def test_hits_that_are_not_close_are_a_line_each_below_the_good_ones(vault: Prog
     for title, text in (
         ("bread", "Sourdough bread needs a long rise."),
         ("tax", "The tax office wants receipts."),
-        ("yeast", "Cells divide."),
+        ("spider", "It has eight legs."),
         ("stamp", "Ink on rubber."),
     ):
         (vault.folder / f"{title}.md").write_text(f"{text}\n")
