@@ -111,7 +111,7 @@ class Searches:
         return sorted(scores, key=lambda path: (-scores[path], path))[:SHOWN]
 
     def product(self, query: str, mode: Any) -> list[str]:
-        self.encoder.encode([query], query=True)
+        self.encoder.encode_question(query)
         started = time.perf_counter()
         options: dict[str, Any] = {"mode": mode, "limit": SHOWN, "neighbors": False}
         hits = search(self.workspace.index, query, encoder=self.encoder, **options)

@@ -66,7 +66,7 @@ def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) 
     def asking(mode: Any, **values: Any) -> Callable[[str], object]:
         return lambda query: search(index, query, encoder=encoder, mode=mode, **values)
 
-    vector = timed(lambda text: encoder.encode([text], query=True), asked)
+    vector = timed(encoder.encode_question, asked)
     print(f"| a question's vector | {vector} |")
     some = [note.path for note in index.notes.summaries()][:20]
     print(f"| near notes of a note, as for its links | {timed(partial(near_to, index), some)} |")

@@ -1,10 +1,12 @@
-"""Trains the adapter of queries: python training/query_adapter.py MODEL OUT [--without NAME,…].
+"""Trains the adapter of queries: python training/query_adapter.py MODEL OUT
+
+    [--without NAME,…] [--seeds 0,1]
 
 A low-rank adapter (Hu et al., "LoRA", arXiv 2106.09685) on all-MiniLM-L6-v2, for questions alone: a
 question comes nearer to the notes that answer it than to the same person's other notes, whose
 vectors stay as they are, and a little also than to the notes of others. It stays near to what it
 was, without which cosines no longer tell what a vault does not answer. MODEL is the encoder's
-folder, OUT a safetensors file. A training takes three minutes on two cores; several differ in their
+folder, OUT a safetensors file. A training takes two minutes on two cores; several differ in their
 seeds, and the mean of their changes is kept. Tells how the questions of the people left out find
 their notes, without and with the adapter.
 """
@@ -147,14 +149,22 @@ def train(folder: Path, people: dict[str, Person], mean: Tensor, seed: int) -> Q
     return encoder
 
 
-def save(encoders: list[QueryEncoder], file: Path) -> None:
-    """Write, of each layer, `up` and `down`, whose product is the mean of the changes."""
+def mean_of(folder: Path, encoders: list[QueryEncoder]) -> QueryEncoder:
+    """An encoder whose changes are the mean of others'."""
+    mean = QueryEncoder(folder, 0)
+    for name, layer in mean.adapted.items():
+        others = [encoder.adapted[name] for encoder in encoders]
+        layer.down = nn.Parameter(torch.cat([each.down for each in others]))
+        layer.up = nn.Parameter(torch.cat([each.up for each in others], dim=1) / len(others))
+    return mean
+
+
+def save(encoder: QueryEncoder, file: Path) -> None:
+    """Write, of each layer, `up` and `down`, whose product is what it is changed by."""
     tables = {}
-    for name in encoders[0].adapted:
-        layers = [encoder.adapted[name] for encoder in encoders]
-        down = torch.cat([layer.down for layer in layers])
-        up = torch.cat([layer.up for layer in layers], dim=1) * SCALE / len(layers)
-        tables[f"{name}.down"], tables[f"{name}.up"] = down.detach().half(), up.detach().half()
+    for name, layer in encoder.adapted.items():
+        tables[f"{name}.down"] = layer.down.detach().half()
+        tables[f"{name}.up"] = (SCALE * layer.up).detach().half()
     save_file(tables, file)
 
 
@@ -186,9 +196,9 @@ def main() -> None:
     tell("as it is", plain, left_out, mean)
     seeds = map(int, given.seeds.split(","))
     encoders = [train(given.model, people, mean, seed) for seed in seeds]
-    for encoder in encoders:
-        tell("with an adapter", encoder, left_out, mean)
-    save(encoders, given.out)
+    merged = mean_of(given.model, encoders)
+    tell("with the adapter", merged, left_out, mean)
+    save(merged, given.out)
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ class MemorySteps:
 
     def _nearness(self, paths: Sequence[str], sentence: str) -> dict[str, float]:
         """How near the tokens of a sentence are to those of notes."""
-        vector, tokens = self.encoder.encode_question(sentence)
+        vector, tokens = self.encoder.encode_question(sentence, plain=True)
         return self.index.vectors.token_scores(vector, tokens, paths)
 
     def _links(

@@ -153,7 +153,7 @@ class _Safetensors:
 
 
 class _Tensors:
-    """The weights of a model's folder, by their names without that of the whole.
+    """The weights of a model's folder, by their names without the prefix of the whole model.
 
     `adapter`: has `up` and `down` of some weights, whose product is added.
     """

@@ -76,9 +76,9 @@ class _PreparedFolder(ABC):
                 signs[place] = np.packbits(self._own_part(each) > 0, axis=1).tobytes()
         return vectors, signs
 
-    def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
+    def encode_question(self, text: str, *, plain: bool = False) -> tuple[Vectors, Vectors]:
         """Encode a query and its tokens, as the port says."""
-        [(_, rows, [tokens])] = self._encoded([text], query=True, question=True)
+        [(_, rows, [tokens])] = self._encoded([text], query=True, adapted=not plain)
         return rows[0], self._own_part(tokens)
 
     def _own_part(self, tokens: Vectors) -> Vectors:
@@ -88,7 +88,7 @@ class _PreparedFolder(ABC):
         return unit if common is None else common.taken_from(unit)
 
     def _encoded(
-        self, texts: Sequence[str], *, query: bool, question: bool = False
+        self, texts: Sequence[str], *, query: bool, adapted: bool = False
     ) -> Iterator[tuple[list[int], Vectors, list[Vectors]]]:
         """Places of some of the texts, their vectors, and those of their tokens."""
         common = self._common_part()
@@ -100,7 +100,7 @@ class _PreparedFolder(ABC):
             places = order[start : start + _WINDOW_TEXTS]
             window = [clean_text(texts[place]) for place in places]
             many = len(texts) > _FEW_TEXTS
-            batches = self._batches(window, prompt, many=many, question=question)
+            batches = self._batches(window, prompt, many=many, adapted=adapted)
             for batch, rows, tokens in batches:
                 if common is not None:
                     rows = common.taken_from(rows, query=query)
@@ -116,12 +116,12 @@ class _PreparedFolder(ABC):
         return self._common
 
     def load(self) -> object:
-        """Load what the first `encode` would load, if that is a matter of a moment."""
+        """Load what the first `encode_question` would load, if that is a matter of a moment."""
         return None
 
     @abstractmethod
     def _batches(
-        self, window: list[str], prompt: str, *, many: bool, question: bool
+        self, window: list[str], prompt: str, *, many: bool, adapted: bool
     ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
         """Positions in the window with their vectors and those of their tokens, batch by batch."""
 
@@ -152,9 +152,9 @@ class OnnxEncoder(_PreparedFolder):
         return self.load().known_share(clean_text(text))
 
     def _batches(
-        self, window: list[str], prompt: str, *, many: bool, question: bool
+        self, window: list[str], prompt: str, *, many: bool, adapted: bool
     ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
-        graph = self.load() if question else self._of_texts(many=many)
+        graph = self.load() if adapted else self._of_texts(many=many)
         tokens = graph.tokens([prompt + text for text in window])
         batches = _equal_batches(tokens)
 
@@ -286,7 +286,7 @@ class SentenceTransformersEncoder(_PreparedFolder):
         return 1.0
 
     def _batches(
-        self, window: list[str], prompt: str, *, many: bool, question: bool
+        self, window: list[str], prompt: str, *, many: bool, adapted: bool
     ) -> Iterator[tuple[Sequence[int], Vectors, list[Vectors]]]:
         # What these models tell of their tokens is not known to be comparable.
         none = np.empty((0, self.dimension), np.float32)

@@ -7,6 +7,7 @@ offers it. Any other one is left to its own library.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -48,8 +49,6 @@ from amem_cli.models.packed_e5 import DamagedWeights, build_packed
 
 # A text by which every later start is tried.
 _PROBE = "She moved the seedlings to the north window because the light there is softer."
-# Changes how the bundled encoder reads questions: `training/query_adapter.py`.
-_QUESTION_ADAPTER = "minilm_questions.safetensors"
 # Bytes of a table of weights that goes into the file beside the graph.
 _SMALLEST_APART = 1024
 
@@ -145,7 +144,7 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
 
     Raises:
         NotReadable: only the model's own library can run it.
-        DamagedWeights: the file of the extra `multilingual` is another.
+        DamagedWeights: the file of the extra `multilingual`, or the adapter, is another.
     """
     if (source / PACKED_FILE).is_file():
         return _with_probe(folder, build_packed(source, folder))
@@ -156,8 +155,7 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
         _write_official(official, folder)
     else:
         try:
-            known = manifest.fingerprint == table("bundled_encoder.toml")["fingerprint"]
-            write_bert_graph(config, folder, file_path(_QUESTION_ADAPTER) if known else None)
+            write_bert_graph(config, folder, _adapter_for(manifest.fingerprint))
         except NotReadable:
             if not official.is_file():
                 raise
@@ -165,6 +163,18 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
             _write_official(official, folder)
     shutil.copyfile(config.transformer / TOKENIZER_FILE, folder / TOKENIZER_FILE)
     return _with_probe(folder, manifest)
+
+
+def _adapter_for(fingerprint: str) -> Path | None:
+    """The file that changes how an encoder reads questions: the bundled one has one."""
+    known = table("bundled_encoder.toml")
+    if fingerprint != known["fingerprint"]:
+        return None
+    path = file_path(known["adapter"])
+    content = path.read_bytes() if path.exists() else b""
+    if hashlib.sha256(content).hexdigest() != known["adapter_digest"]:
+        raise DamagedWeights(f"{path} is missing or damaged", hint="Install amem-cli again.")
+    return path
 
 
 def _with_probe(folder: Path, manifest: Manifest) -> Manifest:

@@ -44,7 +44,7 @@ class Encoder(Protocol):
         """Share of a text's tokens that the model knows, 0..1; 1 if that is unknown."""
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """Encode texts; `query` if they are questions, which some models read differently.
+        """Encode texts; `query` if they are questions, before which some models want other words.
 
         Returns:
             float32 of shape (len(texts), dimension), in the order of the texts, each row of unit
@@ -62,9 +62,13 @@ class Encoder(Protocol):
             for any text if the model does not tell its tokens' vectors.
         """
 
-    def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
+    def encode_question(self, text: str, *, plain: bool = False) -> tuple[Vectors, Vectors]:
         """The vector of a query, of shape (dimension,), and the unit vectors of its tokens, of
-        shape (count, dimension); raises as `encode` does."""
+        shape (count, dimension); raises as `encode` does.
+
+        An encoder that learned to read questions reads them in its own way, unless `plain`: then
+        the vector is that of `encode`, as suits a sentence of a note.
+        """
 
 
 @dataclass(frozen=True, slots=True)

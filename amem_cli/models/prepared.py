@@ -168,8 +168,10 @@ class PreparedEncoder:
         """Encode texts and tell the signs of their tokens, as the port says."""
         return self._run(lambda encoder: encoder.encode_passages(texts))
 
-    def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
+    def encode_question(self, text: str, *, plain: bool = False) -> tuple[Vectors, Vectors]:
         """Encode a query and its tokens, as the port says."""
+        if plain:
+            return self._run(lambda encoder: encoder.encode_question(text, plain=True))
         last = self._question
         if last is None or last[0] != text:
             last = text, self._run(lambda encoder: encoder.encode_question(text))
@@ -196,7 +198,7 @@ class PreparedEncoder:
         return current_manifest(self._folder) is not None
 
     def load_ahead(self) -> Thread:
-        """Begin to load what is prepared beside other work; `encode` reports what fails.
+        """Begin to load what is prepared beside other work; `encode_question` reports what fails.
 
         The thread imports: an exception that a signal raises beside it, or the interpreter's end,
         may leave it waiting for a lock without end.

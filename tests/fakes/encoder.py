@@ -65,7 +65,7 @@ class FakeEncoder:
         tokens = map(self._tokens, texts)
         return self.encode(texts), [np.packbits(each > 0, axis=1).tobytes() for each in tokens]
 
-    def encode_question(self, text: str) -> tuple[Vectors, Vectors]:
+    def encode_question(self, text: str, *, plain: bool = False) -> tuple[Vectors, Vectors]:
         return self.encode([text], query=True)[0], self._tokens(text) / self._dimension**0.5
 
     def _tokens(self, text: str) -> Vectors:

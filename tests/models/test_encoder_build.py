@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 import pytest
 
+from amem_cli.data import table
 from amem_cli.errors import EncoderError
 from amem_cli.models.bert_graph import write_bert_graph
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder, open_graph
@@ -86,6 +87,20 @@ def test_the_bundled_encoder_reads_questions_in_a_way_of_its_own(tmp_path: Path)
     files = (source / "model.safetensors", tmp_path / "made" / WEIGHTS_FILE)
     given, written = (file.stat().st_size for file in files)
     assert given < written < 1.6 * given
+    # Prepared encoders get another adapter with another format alone.
+    made = json.loads((tmp_path / "made" / "manifest.json").read_text(encoding="utf-8"))
+    digest = table("bundled_encoder.toml")["adapter_digest"]
+    assert (made["format"], digest[:8]) == (6, "5f5dd09d")
+
+
+def test_a_damaged_adapter_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"another file")
+    monkeypatch.setattr("amem_cli.models.encoder_build.file_path", lambda _: other)
+    with pytest.raises(EncoderError, match="missing or damaged") as caught:
+        prepare(DEFAULT_ENCODER, tmp_path / "prepared")
+    assert "Install" in caught.value.hint
+    assert not (tmp_path / "prepared").exists()
 
 
 def test_damage_to_what_reads_questions_alone_is_noticed(tmp_path: Path) -> None:

@@ -153,6 +153,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedEncoder,
 
 @pytest.mark.models
 class TestDefaultEncoder(EncoderContract):
+    least_cosine = 0.7
+
     @pytest.fixture
     def encoder(self, prepared: tuple[PreparedEncoder, Path]) -> Encoder:
         return prepared[0]
