@@ -67,7 +67,7 @@ class Encoder(Protocol):
         shape (count, dimension); raises as `encode` does.
 
         An encoder that learned to read questions reads them in its own way, unless `plain`: then
-        the vector is that of `encode`, as suits a sentence of a note.
+        the vector is that of `encode` with `query`, as suits a sentence of a note.
         """
 
 

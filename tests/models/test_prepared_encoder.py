@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,13 @@ import pytest
 
 from amem_cli.errors import EncoderError
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
-from amem_cli.models.encoder_files import DEFAULT_ENCODER, GRAPH_FILE, BrokenExport, read_manifest
+from amem_cli.models.encoder_files import (
+    DEFAULT_ENCODER,
+    GRAPH_FILE,
+    WEIGHTS_FILE,
+    BrokenExport,
+    read_manifest,
+)
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prepared import PreparedEncoder
 from tests.contracts.encoder_contract import TEXTS, EncoderContract
@@ -158,6 +165,22 @@ class TestDefaultEncoder(EncoderContract):
     @pytest.fixture
     def encoder(self, prepared: tuple[PreparedEncoder, Path]) -> Encoder:
         return prepared[0]
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_what_reads_questions_is_made_again_if_it_alone_is_damaged(tmp_path: Path) -> None:
+    said: list[str] = []
+    encoder = PreparedEncoder(DEFAULT_ENCODER, cache=tmp_path, notify=said.append)
+    notes = encoder.encode(["bread"])
+    (weights,) = tmp_path.glob(f"*/{WEIGHTS_FILE}")
+    with weights.open("r+b") as stream:
+        stream.seek(-4_000_000, os.SEEK_END)
+        stream.write(b"\x3f" * 1_000_000)
+    vector, _ = encoder.encode_question("bread")
+    assert len(said) == 2
+    assert notes[0] @ vector > 0.7
+    np.testing.assert_array_equal(encoder.encode(["bread"]), notes)
 
 
 @pytest.fixture(scope="module")
