@@ -23,7 +23,7 @@ class PassingEncoder:
         self.model_id, self.dimension = encoder.model_id, encoder.dimension
         self.max_tokens, self.is_spread = encoder.max_tokens, encoder.is_spread
         self.readable = encoder.readable
-        self.encode_question = encoder.encode_question
+        self.encode_question, self.relevance = encoder.encode_question, encoder.relevance
 
     def encode_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
         return self._encoder.encode_passages(texts)

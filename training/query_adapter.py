@@ -51,15 +51,26 @@ class Person:
 class Adapted(nn.Module):
     """A linear layer with a low-rank change."""
 
-    def __init__(self, layer: nn.Linear) -> None:
+    def __init__(self, layer: nn.Linear, rank: int = RANK) -> None:
         super().__init__()
         self.layer = layer
-        self.down = nn.Parameter(torch.randn(RANK, layer.in_features) / layer.in_features**0.5)
-        self.up = nn.Parameter(torch.zeros(layer.out_features, RANK))
+        self.down = nn.Parameter(torch.randn(rank, layer.in_features) / layer.in_features**0.5)
+        self.up = nn.Parameter(torch.zeros(layer.out_features, rank))
 
     def forward(self, given: Tensor) -> Tensor:
         changed: Tensor = self.layer(given) + SCALE * (given @ self.down.T) @ self.up.T
         return changed
+
+
+def adapted(model: nn.Module, rank: int = RANK) -> dict[str, Adapted]:
+    """Give each linear layer of an encoder a change that does nothing yet; they by name."""
+    made = {}
+    for name, layer in list(model.encoder.named_modules()):
+        if isinstance(layer, nn.Linear):
+            parent = model.encoder.get_submodule(name.rpartition(".")[0])
+            made[f"encoder.{name}"] = Adapted(layer, rank)
+            setattr(parent, name.rpartition(".")[2], made[f"encoder.{name}"])
+    return made
 
 
 class QueryEncoder:
@@ -68,15 +79,8 @@ class QueryEncoder:
     def __init__(self, folder: Path, seed: int | None = None) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         self.model = AutoModel.from_pretrained(folder).eval().requires_grad_(False)
-        self.adapted: dict[str, Adapted] = {}
-        if seed is None:
-            return
-        torch.manual_seed(seed)
-        for name, layer in list(self.model.encoder.named_modules()):
-            if isinstance(layer, nn.Linear):
-                parent = self.model.encoder.get_submodule(name.rpartition(".")[0])
-                self.adapted[f"encoder.{name}"] = Adapted(layer)
-                setattr(parent, name.rpartition(".")[2], self.adapted[f"encoder.{name}"])
+        torch.manual_seed(seed or 0)
+        self.adapted = {} if seed is None else adapted(self.model)
 
     def encode(self, texts: list[str]) -> Tensor:
         """Unit vectors of texts, (texts, n)."""
@@ -159,13 +163,13 @@ def mean_of(folder: Path, encoders: list[QueryEncoder]) -> QueryEncoder:
     return mean
 
 
-def save(encoder: QueryEncoder, file: Path) -> None:
-    """Write, of each layer, `up` and `down`, whose product is what it is changed by."""
+def tables_of(adapted: dict[str, Adapted]) -> dict[str, Tensor]:
+    """Of each layer `up` and `down`, whose product is what it is changed by."""
     tables = {}
-    for name, layer in encoder.adapted.items():
+    for name, layer in adapted.items():
         tables[f"{name}.down"] = layer.down.detach().half()
         tables[f"{name}.up"] = (SCALE * layer.up).detach().half()
-    save_file(tables, file)
+    return tables
 
 
 def tell(name: str, encoder: QueryEncoder, people: dict[str, Person], mean: Tensor) -> None:
@@ -198,7 +202,7 @@ def main() -> None:
     encoders = [train(given.model, people, mean, seed) for seed in seeds]
     merged = mean_of(given.model, encoders)
     tell("with the adapter", merged, left_out, mean)
-    save(merged, given.out)
+    save_file(tables_of(merged.adapted), given.out)
 
 
 if __name__ == "__main__":

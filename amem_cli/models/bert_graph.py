@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from amem_cli.models.encoder_config import EncoderConfig, NotReadable, first_position
-from amem_cli.models.encoder_files import GRAPH_FILE, QUESTION_GRAPH, WEIGHTS_FILE
+from amem_cli.models.encoder_files import GRAPH_FILE, WEIGHTS_FILE
 from amem_cli.models.onnx_file import INT32, GraphWriter
 
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
@@ -27,11 +27,13 @@ _UNUSED = ("pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings
 _INPUTS = ("input_ids", "attention_mask")
 
 
-def write_bert_graph(config: EncoderConfig, folder: Path, adapter: Path | None = None) -> None:
+def write_bert_graph(
+    config: EncoderConfig, folder: Path, adapters: Mapping[str, Path] | None = None
+) -> None:
     """Write a graph from token ids and mask to the tokens' vectors, and the file of its weights.
 
     Args:
-        adapter: low-rank changes of the weights, by which a second graph reads questions.
+        adapters: files of low-rank changes of the weights, by the file of the graph that has them.
 
     Raises:
         NotReadable: the model is of another family, or has weights of unknown use.
@@ -43,10 +45,10 @@ def write_bert_graph(config: EncoderConfig, folder: Path, adapter: Path | None =
     hidden = _layers(writer, tensors, config.model)
     tensors.check_all_used()
     writer.write(folder / GRAPH_FILE, _INPUTS, hidden)
-    if adapter:
-        tensors.adapter = _Safetensors([adapter])
+    for graph, adapter in (adapters or {}).items():
+        tensors.adapter = Safetensors([adapter])
         writer = GraphWriter(writer.weights, writer.places)
-        writer.write(folder / QUESTION_GRAPH, _INPUTS, _layers(writer, tensors, config.model))
+        writer.write(folder / graph, _INPUTS, _layers(writer, tensors, config.model))
 
 
 def _check_family(model: Mapping[str, Any]) -> None:
@@ -117,7 +119,7 @@ def _layers(writer: GraphWriter, tensors: _Tensors, model: Mapping[str, Any]) ->
     return hidden
 
 
-class _Safetensors:
+class Safetensors:
     """The tables of safetensors files by name, mapped into memory, as float32.
 
     The format: eight bytes with the length of a header in JSON, that header, and the numbers.
@@ -159,8 +161,8 @@ class _Tensors:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._files = _Safetensors(sorted(folder.glob("*.safetensors")))
-        self.adapter: _Safetensors | None = None
+        self._files = Safetensors(sorted(folder.glob("*.safetensors")))
+        self.adapter: Safetensors | None = None
         words = "embeddings.word_embeddings.weight"
         found = [name for name in self._files if name.endswith(words)]
         if len(found) != 1:

@@ -19,6 +19,7 @@ from amem_cli.models.common_part import COMMON_FILE, MEAN_FILE, CommonPart, unit
 from amem_cli.models.encoder_config import MOST_TOKENS
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
+    PAIR_GRAPH,
     QUESTION_GRAPH,
     TOKENIZER_FILE,
     BrokenExport,
@@ -29,6 +30,7 @@ from amem_cli.models.encoder_files import (
 )
 
 if TYPE_CHECKING:
+    from amem_cli.models.pair_graph import PairGraph
     from amem_cli.models.ports import Vectors
 
 
@@ -115,6 +117,10 @@ class _PreparedFolder(ABC):
                 raise _broken(self._folder, f"cannot be loaded: {first_line(error)}") from error
         return self._common
 
+    def relevance(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Nothing: few models learned to read both, as the port says."""
+        return np.empty(0, np.float32)
+
     def load(self) -> object:
         """Load what the first `encode_question` would load, if that is a matter of a moment."""
         return None
@@ -145,6 +151,7 @@ class OnnxEncoder(_PreparedFolder):
         self._graph: EncoderGraph | None = None
         self._for_many = False
         self._of_questions: EncoderGraph | None = None
+        self._of_pairs: PairGraph | None = None
         self._loading = Lock()
 
     def readable(self, text: str) -> float:
@@ -175,7 +182,7 @@ class OnnxEncoder(_PreparedFolder):
 
     def load(self) -> EncoderGraph:
         """Load what reads a question; raises `BrokenExport`."""
-        if not self._manifest.expected_of_questions:
+        if QUESTION_GRAPH not in self._manifest.expected_of:
             return self._of_texts(many=False)
         with self._loading:
             if self._of_questions is None:
@@ -183,6 +190,19 @@ class OnnxEncoder(_PreparedFolder):
                     self._folder, self._manifest, QUESTION_GRAPH, at_once=True
                 )
             return self._of_questions
+
+    def relevance(self, question: str, texts: Sequence[str]) -> Vectors:
+        """How likely the texts answer a question, as the port says."""
+        from amem_cli.models.pair_graph import PairGraph
+
+        if PAIR_GRAPH not in self._manifest.expected_of:
+            return np.empty(0, np.float32)
+        with self._loading:
+            self._of_pairs = self._of_pairs or PairGraph(self._folder, self._manifest)
+        pairs = self._of_pairs.tokens_of_pairs(clean_text(question), list(map(clean_text, texts)))
+        # Of about one length, each is computed by itself: nothing is padded, no core waits.
+        with ThreadPoolExecutor(self._threads) as workers:
+            return np.array(list(workers.map(self._of_pairs.odds, pairs)), np.float32)
 
     def _of_texts(self, *, many: bool) -> EncoderGraph:
         with self._loading:
@@ -217,9 +237,8 @@ class EncoderGraph:
             self._output = next((each for each in TOKEN_VECTORS if each in names), names[0])
             given = self.probed()
             # A damaged weight or a runtime that computes wrongly shows here, not in search results.
-            of_texts = graph == GRAPH_FILE
-            expected = manifest.expected if of_texts else manifest.expected_of_questions
-            wanted = np.asarray(expected or given, np.float32)
+            known = {GRAPH_FILE: manifest.expected, **manifest.expected_of}
+            wanted = np.asarray(known.get(graph) or given, np.float32)
             distance = np.linalg.norm(given - wanted)
             fault = "" if distance < _PROBE_DISTANCE else "gives wrong numbers"
         except Exception as error:
@@ -234,14 +253,14 @@ class EncoderGraph:
 
     def tokens(self, texts: list[str]) -> list[list[int]]:
         """Token ids of each text, cut at what the model reads."""
-        texts = [self._cased(text) for text in texts]
+        texts = [self.cased(text) for text in texts]
         return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
 
     def known_share(self, text: str) -> float:
         """Share of a text's tokens that are in the vocabulary, 0..1; 1 without an unknown token."""
         token = getattr(self.tokenizer.model, "unk_token", None)
         unknown = self.tokenizer.token_to_id(token) if token else None
-        ids = self.tokenizer.encode(self._cased(text), add_special_tokens=False).ids
+        ids = self.tokenizer.encode(self.cased(text), add_special_tokens=False).ids
         if unknown is None or not ids:
             return 1.0
         return float(len(ids) - ids.count(unknown)) / len(ids)
@@ -249,6 +268,15 @@ class EncoderGraph:
     def run(self, batch: list[list[int]]) -> tuple[Vectors, list[Vectors]]:
         """Unit vectors of a batch of token ids, of shape (batch, n), and vectors of the tokens of
         each text, without the marks of its beginning and end."""
+        vectors, mask = self.read(batch)
+        # The sum points where the mean does, and its length is made one anyway.
+        sums = np.einsum("bt,btn->bn", mask.astype(np.float32), vectors)
+        pooled = vectors[:, 0] if self._manifest.pooling == "cls" else sums
+        of_tokens = [row[1 : len(ids) - 1] for row, ids in zip(vectors, batch, strict=True)]
+        return unit_length(pooled), of_tokens
+
+    def read(self, batch: list[list[int]]) -> tuple[Vectors, Any]:
+        """Vectors of all tokens of a batch, of shape (batch, tokens, n), and which there are."""
         # A tokenizer without special tokens gives none for an empty text.
         ids = np.full((len(batch), max(1, *map(len, batch), 1)), self._manifest.pad_id, np.int64)
         mask = np.zeros_like(ids)
@@ -262,14 +290,9 @@ class EncoderGraph:
         # The runtime has no exception class of its own that is part of its interface.
         except Exception as error:
             raise EncoderError(f"the model failed: {first_line(error)}") from error
-        tokens_vectors = np.asarray(output, dtype=np.float32)
-        # The sum points where the mean does, and its length is made one anyway.
-        sums = np.einsum("bt,btn->bn", mask.astype(np.float32), tokens_vectors)
-        pooled = tokens_vectors[:, 0] if self._manifest.pooling == "cls" else sums
-        of_tokens = [row[1 : len(ids) - 1] for row, ids in zip(tokens_vectors, batch, strict=True)]
-        return unit_length(pooled), of_tokens
+        return np.asarray(output, dtype=np.float32), mask
 
-    def _cased(self, text: str) -> str:
+    def cased(self, text: str) -> str:
         return text.lower() if self._manifest.lowercase else text
 
 

@@ -35,7 +35,6 @@ from amem_cli.models.encoder_files import (
     OFFICIAL_GRAPH,
     OFFICIAL_WEIGHTS,
     PACKED_FILE,
-    QUESTION_GRAPH,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     Manifest,
@@ -144,7 +143,7 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
 
     Raises:
         NotReadable: only the model's own library can run it.
-        DamagedWeights: the file of the extra `multilingual`, or the adapter, is another.
+        DamagedWeights: the file of the extra `multilingual`, or an adapter, is another.
     """
     if (source / PACKED_FILE).is_file():
         return _with_probe(folder, build_packed(source, folder))
@@ -155,7 +154,7 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
         _write_official(official, folder)
     else:
         try:
-            write_bert_graph(config, folder, _adapter_for(manifest.fingerprint))
+            write_bert_graph(config, folder, _adapters_for(manifest.fingerprint))
         except NotReadable:
             if not official.is_file():
                 raise
@@ -165,16 +164,16 @@ def build_encoder(model: str, source: Path, folder: Path) -> Manifest:
     return _with_probe(folder, manifest)
 
 
-def _adapter_for(fingerprint: str) -> Path | None:
-    """The file that changes how an encoder reads questions: the bundled one has one."""
+def _adapters_for(fingerprint: str) -> dict[str, Path]:
+    """The files of an encoder's adapters, by the graph of each: the bundled one has two."""
     known = table("bundled_encoder.toml")
-    if fingerprint != known["fingerprint"]:
-        return None
-    path = file_path(known["adapter"])
-    content = path.read_bytes() if path.exists() else b""
-    if hashlib.sha256(content).hexdigest() != known["adapter_digest"]:
-        raise DamagedWeights(f"{path} is missing or damaged", hint="Install amem-cli again.")
-    return path
+    adapters = known["adapters"] if fingerprint == known["fingerprint"] else {}
+    paths = {graph: file_path(each["file"]) for graph, each in adapters.items()}
+    for graph, path in paths.items():
+        content = path.read_bytes() if path.exists() else b""
+        if hashlib.sha256(content).hexdigest() != adapters[graph]["sha256"]:
+            raise DamagedWeights(f"{path} is missing or damaged", hint="Install amem-cli again.")
+    return paths
 
 
 def _with_probe(folder: Path, manifest: Manifest) -> Manifest:
@@ -186,9 +185,10 @@ def _with_probe(folder: Path, manifest: Manifest) -> Manifest:
     else:
         expected = _probed(folder, manifest, GRAPH_FILE)
     manifest = replace(manifest, dimension=len(expected), expected=expected)
-    if not (folder / QUESTION_GRAPH).exists():
-        return manifest
-    return replace(manifest, expected_of_questions=_probed(folder, manifest, QUESTION_GRAPH))
+    adapted = [path.name for path in folder.glob("*.onnx") if path.name != GRAPH_FILE]
+    return replace(
+        manifest, expected_of={each: _probed(folder, manifest, each) for each in adapted}
+    )
 
 
 def _probed(folder: Path, manifest: Manifest, graph: str) -> list[float]:

@@ -45,13 +45,15 @@ _GRAPH_STRETCH = 16 * _TENSOR_SAMPLE
 OFFICIAL_GRAPH = "onnx/model.onnx"
 OFFICIAL_WEIGHTS = "onnx/model.onnx_data"
 GRAPH_FILE = "model.onnx"
-# Reads questions, if they are read in another way; its weights are in the same file.
+# Graphs of weights that were changed by an adapter, in the same file: one reads questions, one a
+# question and a text behind it.
 QUESTION_GRAPH = "questions.onnx"
+PAIR_GRAPH = "pairs.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
-# A preparation of another format is made again; another adapter of questions is another format.
-_FORMAT = 6
+# A preparation of another format is made again; another adapter is another format.
+_FORMAT = 7
 
 
 class EncoderMissing(EncoderError):
@@ -300,7 +302,7 @@ class Manifest:
         pooling: `mean` or `cls`: how a text's vector comes from those of its tokens.
         document_prompt, query_prompt: put before every text of that kind.
         probe, expected: a text with its prompt, and the vector that the graph gives for it.
-        expected_of_questions: that of the graph of questions; empty if there is none.
+        expected_of: that of each graph with an adapter, by its file.
         sizes: bytes of each file beside the manifest.
     """
 
@@ -318,7 +320,7 @@ class Manifest:
     query_prompt: str = ""
     probe: list[str] = field(default_factory=list)
     expected: list[float] = field(default_factory=list)
-    expected_of_questions: list[float] = field(default_factory=list)
+    expected_of: dict[str, list[float]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
     @property

@@ -70,6 +70,11 @@ class Encoder(Protocol):
         the vector is that of `encode` with `query`, as suits a sentence of a note.
         """
 
+    def relevance(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Log odds that each text, title before, answers a question, of shape (len(texts),), by
+        reading both together; of shape (0,) if the encoder did not learn that. Raises as `encode`
+        does."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:

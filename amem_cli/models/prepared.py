@@ -180,6 +180,10 @@ class PreparedEncoder:
             self._question = last
         return last[1]
 
+    def relevance(self, question: str, texts: Sequence[str]) -> Vectors:
+        """How likely the texts answer a question, as the port says."""
+        return self._run(lambda encoder: encoder.relevance(question, texts))
+
     def _remember(self, found: Mapping[str, Vectors], *, query: bool) -> None:
         self._latest.update(((text, query), vector) for text, vector in found.items())
         for oldest in [*self._latest][:-_LATEST]:

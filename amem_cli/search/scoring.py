@@ -144,13 +144,16 @@ class QueryScorer:
         if not share or len(self.terms) < 2:
             return dict(scores)
         best = list(scores)[:REREAD]
-        # What a turn of a conversation is about stands in the turns around it.
-        if 2 * sum(bool(turn.speaker) for turn in self._turns(best).values()) > len(best):
+        if self.are_turns(best):
             return dict(scores)
         near = self._index.vectors.token_scores(vector, tokens, best)
         least = min(near.values(), default=0.0)
         gained = {path: share * (mean - least) for path, mean in near.items()}
         return ranked({path: score + gained.get(path, 0.0) for path, score in scores.items()})
+
+    def are_turns(self, paths: Sequence[str]) -> bool:
+        """Whether most notes are turns of a conversation, whose matter stands around them."""
+        return 2 * sum(bool(turn.speaker) for turn in self._turns(paths).values()) > len(paths)
 
     def _worth_as_turns(
         self, scores: Mapping[str, float]

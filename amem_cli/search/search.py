@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 CANDIDATES = 100
+# So many of the first notes are read together with the query; what a unit of the log odds that one
+# answers it counts beside the rank score.
+_READ_AGAIN, _READING = 4, 0.1
 # The score of the first hit is that of the best evidence among so many.
 JUDGED = 10
 MAX_HITS = 1000
@@ -187,7 +190,7 @@ def search(
         raise UsageError(f"{mode} search needs an encoder")
 
     from amem_cli.search.evidence import scale_for
-    from amem_cli.search.scoring import QueryScorer
+    from amem_cli.search.scoring import LEAST_READABLE, QueryScorer
     from amem_cli.search.snippet import marks, snippet
 
     limit = max(1, min(limit, MAX_HITS))
@@ -207,6 +210,10 @@ def search(
             scores = scorer.by_meaning(vector)
         else:
             scores = scorer.by_both(vector, tokens, readable, is_spread=is_spread)
+            first = list(scores)[:_READ_AGAIN]
+            if readable >= LEAST_READABLE and not scorer.are_turns(first):
+                texts = _passages_near(index, first, vector)
+                scores = _reordered(scores, first, encoder.relevance(query, texts))
     # An id names its note, though it stands in no text.
     own = [note.path for note in index.notes.find(query.strip()) if note.id == query.strip()]
     named = {path: 1.0 for path in own if allowed is None or path in allowed}
@@ -243,6 +250,27 @@ def search(
     floor = scale.floor if min_score is None else 0.0
     scored = _scored(ordered, _falling(likely, judged), floor)
     return [each for each in scored if min_score is None or each.score >= min_score]
+
+
+def _passages_near(index: MemoryIndex, paths: Sequence[str], vector: Vectors) -> list[str]:
+    """Of each note its title and the passage that is nearest to a vector."""
+    titles, found = {path: note.title for path, note in index.notes.of_paths(paths).items()}, []
+    for path in paths:
+        passages = index.text.passages(path) or [""]
+        nearest = index.vectors.nearest_passages(path, vector) if len(passages) > 1 else ()
+        found.append(f"{titles[path]}\n{passages[nearest[0] if nearest else 0]}")
+    return found
+
+
+def _reordered(
+    scores: Mapping[str, float], first: Sequence[str], odds: Vectors
+) -> dict[str, float]:
+    """The scores, best first; the first notes by these and their odds, with the same scores in
+    another order. Without odds they stay."""
+    worth = {path: scores[path] + _READING * each for path, each in zip(first, odds, strict=False)}
+    order = sorted(worth, key=lambda path: -worth[path])
+    swapped = {path: scores[place] for path, place in zip(order, first, strict=False)}
+    return {**swapped, **{path: score for path, score in scores.items() if path not in worth}}
 
 
 def _falling(likely: Mapping[str, float], judged: Sequence[str]) -> dict[str, float]:

@@ -115,6 +115,16 @@ class EncoderContract:
         if signs:
             assert nearness(tokens, signs) > nearness(tokens, others)
 
+    def test_texts_are_read_together_with_a_question_if_that_was_learned(
+        self, encoder: Encoder
+    ) -> None:
+        odds = encoder.relevance("What rose in the kitchen?", TEXTS)
+        assert odds.shape in ((0,), (len(TEXTS),))
+        assert np.isfinite(odds).all()
+        backwards = encoder.relevance("What rose in the kitchen?", TEXTS[::-1])
+        np.testing.assert_allclose(odds, backwards[::-1], atol=1e-4)
+        assert encoder.relevance("", []).shape == (0,)
+
     def test_two_threads_may_encode_at_a_time(self, encoder: Encoder) -> None:
         expected = encoder.encode(TEXTS)
         with ThreadPoolExecutor(2) as threads:

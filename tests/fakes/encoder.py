@@ -68,6 +68,9 @@ class FakeEncoder:
     def encode_question(self, text: str, *, plain: bool = False) -> tuple[Vectors, Vectors]:
         return self.encode([text], query=True)[0], self._tokens(text) / self._dimension**0.5
 
+    def relevance(self, question: str, texts: Sequence[str]) -> Vectors:
+        return np.empty(0, np.float32)
+
     def _tokens(self, text: str) -> Vectors:
         words = _WORD.findall(text.lower())[: self._max_tokens]
         signs = [_signs(word, self._dimension) for word in words]

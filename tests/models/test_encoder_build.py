@@ -26,7 +26,6 @@ from amem_cli.models.encoder_config import NotReadable, chosen_prompts, read_enc
 from amem_cli.models.encoder_files import (
     DEFAULT_ENCODER,
     GRAPH_FILE,
-    QUESTION_GRAPH,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     BrokenExport,
@@ -83,14 +82,36 @@ def test_the_bundled_encoder_reads_questions_in_a_way_of_its_own(tmp_path: Path)
         encoder.encode(["Neighbours quarrel about the hedge", "The kiln is too hot"]) @ asked
     )
     assert near > far
-    # Both graphs share what is the same in both: the table of words is half of all weights.
+    # All graphs share what is the same in them: the table of words is half of all weights.
     files = (source / "model.safetensors", tmp_path / "made" / WEIGHTS_FILE)
     given, written = (file.stat().st_size for file in files)
-    assert given < written < 1.6 * given
+    assert given < written < 2.1 * given
     # Prepared encoders get another adapter with another format alone.
     made = json.loads((tmp_path / "made" / "manifest.json").read_text(encoding="utf-8"))
-    digest = table("bundled_encoder.toml")["adapter_digest"]
-    assert (made["format"], digest[:8]) == (6, "5f5dd09d")
+    adapters = table("bundled_encoder.toml")["adapters"].values()
+    digests = [each["sha256"][:8] for each in adapters]
+    assert (made["format"], digests) == (7, ["5f5dd09d", "e0f347cf"])
+
+
+def test_the_bundled_encoder_reads_a_question_and_a_text_together(tmp_path: Path) -> None:
+    source = bundled_encoder(DEFAULT_ENCODER)
+    assert source is not None
+    encoder = built(source, tmp_path / "made", DEFAULT_ENCODER)
+    texts = [
+        "Hedge\nOur neighbours quarrel about the hedge between the gardens since it was cut.",
+        "Kiln\nThe kiln is too hot, the glaze ran off three bowls.",
+        "Hedge\nBeech keeps its leaves in winter, hornbeam does not.",
+        "",
+        "A long one. " * 300,
+    ]
+    odds = encoder.relevance("Who is angry over the border of the garden?", texts)
+    assert odds.shape == (len(texts),)
+    assert odds.argmax() == 0
+    # Each is read by itself, whatever stands beside it.
+    alone = [encoder.relevance("Who is angry over the border of the garden?", [t]) for t in texts]
+    np.testing.assert_allclose(odds, np.concatenate(alone), atol=1e-4)
+    assert encoder.relevance("", ["text"]).shape == (1,)
+    assert encoder.relevance("Why?", []).shape == (0,)
 
 
 def test_a_damaged_adapter_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,16 +124,26 @@ def test_a_damaged_adapter_is_told_of(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "prepared").exists()
 
 
-def test_damage_to_what_reads_questions_alone_is_noticed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("from_end", "what"), [(47_000_000, "questions"), (4_000_000, "pairs")])
+def test_damage_to_what_an_adapter_changed_is_noticed(
+    tmp_path: Path, from_end: int, what: str
+) -> None:
     source = bundled_encoder(DEFAULT_ENCODER)
     assert source is not None
     encoder = built(source, tmp_path / "made", DEFAULT_ENCODER)
     with (tmp_path / "made" / WEIGHTS_FILE).open("r+b") as weights:
-        weights.seek(-4_000_000, os.SEEK_END)
+        weights.seek(-from_end, os.SEEK_END)
         weights.write(b"\x3f" * 1_000_000)
     assert encoder.encode(["bread"]).shape == (1, 384)
+    uses = {
+        "questions": lambda: encoder.encode_question("bread"),
+        "pairs": lambda: encoder.relevance("bread", ["bread"]),
+    }
+    broken = uses.pop(what)
     with pytest.raises(BrokenExport, match="wrong numbers"):
-        encoder.encode_question("bread")
+        broken()
+    for whole in uses.values():
+        whole()
 
 
 @pytest.mark.models
@@ -130,7 +161,8 @@ def test_an_adapter_changes_the_weights_that_it_names(tmp_path: Path) -> None:
     up, down = torch.randn(outputs, 2), torch.randn(2, inputs)
     save_file({f"{layer}.up": up, f"{layer}.down": down}, tmp_path / "adapter")
     (tmp_path / "with").mkdir()
-    write_bert_graph(read_encoder_config("", model), tmp_path / "with", tmp_path / "adapter")
+    adapters = {"adapted.onnx": tmp_path / "adapter"}
+    write_bert_graph(read_encoder_config("", model), tmp_path / "with", adapters)
     weights[changed] += up @ down
     save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
     (tmp_path / "merged").mkdir()
@@ -139,7 +171,7 @@ def test_an_adapter_changes_the_weights_that_it_names(tmp_path: Path) -> None:
     given = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
     read = {
         file: open_graph(tmp_path / file).run(None, given)[0]
-        for file in (f"with/{GRAPH_FILE}", f"with/{QUESTION_GRAPH}", f"merged/{GRAPH_FILE}")
+        for file in (f"with/{GRAPH_FILE}", "with/adapted.onnx", f"merged/{GRAPH_FILE}")
     }
     plain, adapted, merged = read.values()
     np.testing.assert_allclose(adapted, merged, atol=1e-5)

@@ -169,15 +169,18 @@ class TestDefaultEncoder(EncoderContract):
 
 @pytest.mark.models
 @pytest.mark.slow
-def test_what_reads_questions_is_made_again_if_it_alone_is_damaged(tmp_path: Path) -> None:
+def test_what_an_adapter_changed_is_made_again_if_it_alone_is_damaged(tmp_path: Path) -> None:
     said: list[str] = []
     encoder = PreparedEncoder(DEFAULT_ENCODER, cache=tmp_path, notify=said.append)
     notes = encoder.encode(["bread"])
     (weights,) = tmp_path.glob(f"*/{WEIGHTS_FILE}")
     with weights.open("r+b") as stream:
-        stream.seek(-4_000_000, os.SEEK_END)
-        stream.write(b"\x3f" * 1_000_000)
+        for from_end in (47_000_000, 4_000_000):
+            stream.seek(-from_end, os.SEEK_END)
+            stream.write(b"\x3f" * 1_000_000)
     vector, _ = encoder.encode_question("bread")
+    assert len(said) == 2
+    assert encoder.relevance("bread", ["bread"]).shape == (1,)
     assert len(said) == 2
     assert notes[0] @ vector > 0.7
     np.testing.assert_array_equal(encoder.encode(["bread"]), notes)

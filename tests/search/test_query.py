@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.notes.names import resolve
 from amem_cli.search.scoring import QueryScorer
-from amem_cli.search.search import Filters, Mode, search
+from amem_cli.search.search import Filters, Hit, Mode, search
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import indexed, open_vault, write_note
 
@@ -123,6 +124,64 @@ def test_the_best_are_compared_word_by_word_but_for_turns_and_very_long_question
     rank = [*scorer.by_both(vector, tokens)].index("herring.md")
     rank_without = [*scorer.by_both(vector, tokens[:0])].index("herring.md")
     assert (rank == 0 < rank_without) if counts else rank == rank_without
+
+
+class ReadingEncoder(FakeEncoder):
+    """One that finds that the text with a word answers every question."""
+
+    def __init__(self, word: str, reads: float = 1.0) -> None:
+        super().__init__(reads=reads)
+        self._word = word
+        self.texts: list[str] = []
+
+    def relevance(self, question: str, texts: Sequence[str]) -> Vectors:
+        self.texts = list(texts)
+        return np.array([3.0 if self._word in text else -3.0 for text in texts], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "reads", "mode", "counts"),
+    [
+        ("", 1.0, "hybrid", True),
+        # Turns of a conversation, a script that the encoder cannot read, and by words alone.
+        ("Ann: ", 1.0, "hybrid", False),
+        ("", 0.5, "hybrid", False),
+        ("", 1.0, "keyword", False),
+    ],
+)
+def test_the_first_notes_are_read_together_with_the_question(
+    tmp_path: Path, beginning: str, reads: float, mode: Mode, counts: bool
+) -> None:
+    notes = {
+        f"{each}.md": f"{beginning}Walruses eat herring, which is {each}."
+        for each in ("cheap", "salted", "smoked", "scarce", "fat", "frozen")
+    }
+    ports = a_vault(tmp_path, notes)
+
+    def hits(encoder: FakeEncoder) -> list[Hit]:
+        return search(
+            ports.index, "walruses eat herring", encoder=encoder, mode=mode, limit=6,
+            neighbors=False,
+        )  # fmt: skip
+
+    plain = hits(FakeEncoder(reads=reads))
+    order = [hit.note.path for hit in plain]
+    last = order[3]
+    encoder = ReadingEncoder(last.removesuffix(".md"), reads)
+    again = hits(encoder)
+    expected = [last, *(path for path in order if path != last)] if counts else order
+    assert [hit.note.path for hit in again] == expected
+    assert [hit.rank_score for hit in again] == [hit.rank_score for hit in plain]
+    assert len(encoder.texts) == (4 if counts else 0)
+    assert not counts or encoder.texts[0] == f"{order[0][:-3]}\n{notes[order[0]]}"
+
+
+def test_of_a_long_note_the_passage_nearest_to_the_question_is_read(tmp_path: Path) -> None:
+    long = "\n\n".join(f"# {word}\n" + f"The {word} stands here. " * 60 for word in FILLER)
+    ports = a_vault(tmp_path, {"long.md": long, "b.md": "The harbour is small."})
+    encoder = ReadingEncoder("harbour")
+    search(ports.index, "violin stands", encoder=encoder)
+    assert encoder.texts[0].count("violin") > encoder.texts[0].count("harbour")
 
 
 def test_a_linked_note_is_among_the_best_without_a_word_of_the_question(tmp_path: Path) -> None:
