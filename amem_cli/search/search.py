@@ -190,7 +190,7 @@ def search(
         raise UsageError(f"{mode} search needs an encoder")
 
     from amem_cli.search.evidence import scale_for
-    from amem_cli.search.scoring import LEAST_READABLE, QueryScorer
+    from amem_cli.search.scoring import LEAST_READABLE, LONG_QUERY, QueryScorer
     from amem_cli.search.snippet import marks, snippet
 
     limit = max(1, min(limit, MAX_HITS))
@@ -211,7 +211,9 @@ def search(
         else:
             scores = scorer.by_both(vector, tokens, readable, is_spread=is_spread)
             first = list(scores)[:_READ_AGAIN]
-            if readable >= LEAST_READABLE and not scorer.are_turns(first):
+            # It learned from single questions, and from notes of their own.
+            is_question = len(scorer.terms) < LONG_QUERY and readable >= LEAST_READABLE
+            if is_question and not scorer.are_turns(first):
                 texts = _passages_near(index, first, vector)
                 scores = _reordered(scores, first, encoder.relevance(query, texts))
     # An id names its note, though it stands in no text.

@@ -176,6 +176,16 @@ def test_the_first_notes_are_read_together_with_the_question(
     assert not counts or encoder.texts[0] == f"{order[0][:-3]}\n{notes[order[0]]}"
 
 
+def test_what_is_longer_than_a_question_is_not_read_again(tmp_path: Path) -> None:
+    ports = a_vault(tmp_path, fillers())
+    encoder = ReadingEncoder("lamp")
+    search(ports.index, " ".join(FILLER), encoder=encoder)
+    assert len(encoder.texts) == 4
+    encoder.texts = []
+    search(ports.index, " ".join([*FILLER, "walrus", "herring"]), encoder=encoder)
+    assert not encoder.texts
+
+
 def test_of_a_long_note_the_passage_nearest_to_the_question_is_read(tmp_path: Path) -> None:
     long = "\n\n".join(f"# {word}\n" + f"The {word} stands here. " * 60 for word in FILLER)
     ports = a_vault(tmp_path, {"long.md": long, "b.md": "The harbour is small."})
