@@ -213,7 +213,7 @@ def search(
             first = list(scores)[:_READ_AGAIN]
             # It learned from single questions, and from notes of their own.
             is_question = len(scorer.terms) < LONG_QUERY and readable >= LEAST_READABLE
-            if is_question and not scorer.are_turns(first):
+            if first and is_question and not scorer.are_turns(first):
                 texts = _passages_near(index, first, vector)
                 scores = _reordered(scores, first, encoder.relevance(query, texts))
     # An id names its note, though it stands in no text.
@@ -260,7 +260,7 @@ def _passages_near(index: MemoryIndex, paths: Sequence[str], vector: Vectors) ->
     for path in paths:
         passages = index.text.passages(path) or [""]
         nearest = index.vectors.nearest_passages(path, vector) if len(passages) > 1 else ()
-        found.append(f"{titles[path]}\n{passages[nearest[0] if nearest else 0]}")
+        found.append(f"{titles.get(path, '')}\n{passages[nearest[0] if nearest else 0]}")
     return found
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
@@ -135,7 +136,7 @@ def test_damage_to_what_an_adapter_changed_is_noticed(
         weights.seek(-from_end, os.SEEK_END)
         weights.write(b"\x3f" * 1_000_000)
     assert encoder.encode(["bread"]).shape == (1, 384)
-    uses = {
+    uses: dict[str, Callable[[], object]] = {
         "questions": lambda: encoder.encode_question("bread"),
         "pairs": lambda: encoder.relevance("bread", ["bread"]),
     }
