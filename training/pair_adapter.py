@@ -5,10 +5,10 @@
 A low-rank adapter (Hu et al., "LoRA", arXiv 2106.09685) on all-MiniLM-L6-v2 and a small head over
 it, which tell whether a note answers a question by reading both together (a cross-encoder; Nogueira
 and Cho, arXiv 1901.04085). It learns from the questions of `people`: of each, a note that answers
-it, notes that search finds beside it, and notes of a person whom it is not about. The contexts of
+it, notes that search finds beside it, and notes of another person. The contexts of
 the notes are questions as well, once. MODEL is the encoder's folder, OUT a safetensors file. Takes
-forty minutes on two cores that multiply numbers of 16 bits. Tells how the notes of the people left
-out are ordered, without and with it.
+forty minutes on two cores that multiply numbers of 16 bits. Tells how often a right note
+is first of twelve that search finds for the people left out, by search and by reading alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import random
 import sys
 import tempfile
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,9 @@ def read_person(
     notes = {row["id"]: row for row in rows(folder / "notes.jsonl")}
     paths = {}
     for key, row in notes.items():
-        paths[key] = add(workspace.ports, NewNote(title=row["title"], content=row["content"]))
+        created = datetime.fromisoformat(row["created"])
+        new = NewNote(title=row["title"], content=row["content"], created=created)
+        paths[key] = add(workspace.ports, new)
     embed_missing(workspace.ports, workspace.encoder)
     texts = {paths[key]: f"{row['title']}\n{row['content']}" for key, row in notes.items()}
 
@@ -189,7 +192,8 @@ def main() -> None:
     others: list[Asked] = []
     with tempfile.TemporaryDirectory() as root:
         for number, folder in enumerate(people):
-            near = [*people[number + 1 :], *people][:STRANGERS]
+            others_of = [each for each in [*people[number + 1 :], *people] if each != folder]
+            near = [each for each in others_of if each.name not in left_out][:STRANGERS]
             strange = [row["query"] for each in near for row in questions_of(each)]
             strange = chance.sample(strange, OF_STRANGERS)
             read = read_person(folder, strange, Path(root) / folder.name)

@@ -6,6 +6,7 @@ encoder with an adapter of its own and a small head over what it makes of the pa
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from amem_cli.data import file_path, table
 from amem_cli.models.bert_graph import Safetensors
 from amem_cli.models.encoder import EncoderGraph
-from amem_cli.models.encoder_files import PAIR_GRAPH, Manifest
+from amem_cli.models.encoder_files import PAIR_GRAPH, BrokenExport, Manifest, first_line
 
 # What the adapter learned to read (training/pair_adapter.py).
 _MOST_TOKENS = 160
@@ -26,13 +27,15 @@ class PairGraph(EncoderGraph):
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         super().__init__(folder, manifest, PAIR_GRAPH, at_once=True)
         self.tokenizer.enable_truncation(_MOST_TOKENS)
-        head = Safetensors(
-            [file_path(table("bundled_encoder.toml")["adapters"][PAIR_GRAPH]["file"])]
-        )
-        self._inner, self._outer = (
-            (head[f"head.{layer}.weight"], head[f"head.{layer}.bias"])
-            for layer in ("inner", "outer")
-        )
+        file = file_path(table("bundled_encoder.toml")["adapters"][PAIR_GRAPH]["file"])
+        try:
+            head = Safetensors([file])
+            self._inner, self._outer = (
+                (head[f"head.{layer}.weight"], head[f"head.{layer}.bias"])
+                for layer in ("inner", "outer")
+            )
+        except (OSError, KeyError, ValueError, OverflowError, MemoryError) as error:
+            raise BrokenExport(f"{file} cannot be read: {first_line(error)}") from error
 
     def tokens_of_pairs(self, question: str, texts: list[str]) -> list[Any]:
         """Tokens of a question and each text behind it."""
@@ -47,4 +50,7 @@ class PairGraph(EncoderGraph):
         inner = self._inner[0] @ np.concatenate(parts) + self._inner[1]
         # The usual approximation of GELU.
         active = 0.5 * inner * (1 + np.tanh(0.7978846 * (inner + 0.044715 * inner**3)))
-        return float(self._outer[0][0] @ active + self._outer[1][0])
+        odds = float(self._outer[0][0] @ active + self._outer[1][0])
+        if not math.isfinite(odds):
+            raise BrokenExport("what reads questions with notes gave a number that is not finite")
+        return odds

@@ -211,7 +211,7 @@ def search(
         else:
             scores = scorer.by_both(vector, tokens, readable, is_spread=is_spread)
             first = list(scores)[:_READ_AGAIN]
-            # It learned from single questions, and from notes of their own.
+            # It learned from single questions, and from notes that stand alone.
             is_question = len(scorer.terms) < LONG_QUERY and readable >= LEAST_READABLE
             if first and is_question and not scorer.are_turns(first):
                 texts = _passages_near(index, first, vector)
@@ -260,7 +260,9 @@ def _passages_near(index: MemoryIndex, paths: Sequence[str], vector: Vectors) ->
     for path in paths:
         passages = index.text.passages(path) or [""]
         nearest = index.vectors.nearest_passages(path, vector) if len(passages) > 1 else ()
-        found.append(f"{titles.get(path, '')}\n{passages[nearest[0] if nearest else 0]}")
+        # Another process may have changed the note in between.
+        place = nearest[0] if nearest and nearest[0] < len(passages) else 0
+        found.append(f"{titles.get(path, '')}\n{passages[place]}")
     return found
 
 

@@ -94,7 +94,9 @@ def test_the_bundled_encoder_reads_questions_in_a_way_of_its_own(tmp_path: Path)
     assert (made["format"], digests) == (7, ["5f5dd09d", "e0f347cf"])
 
 
-def test_the_bundled_encoder_reads_a_question_and_a_text_together(tmp_path: Path) -> None:
+def test_the_bundled_encoder_reads_a_question_and_a_text_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = bundled_encoder(DEFAULT_ENCODER)
     assert source is not None
     encoder = built(source, tmp_path / "made", DEFAULT_ENCODER)
@@ -112,6 +114,11 @@ def test_the_bundled_encoder_reads_a_question_and_a_text_together(tmp_path: Path
     alone = [encoder.relevance("Who is angry over the border of the garden?", [t]) for t in texts]
     np.testing.assert_allclose(odds, np.concatenate(alone), atol=1e-4)
     assert encoder.relevance("", ["text"]).shape == (1,)
+    other = tmp_path / "other"
+    other.write_bytes(b"another file, too short for what its beginning says")
+    monkeypatch.setattr("amem_cli.models.pair_graph.file_path", lambda _: other)
+    with pytest.raises(BrokenExport, match="cannot be read"):
+        OnnxEncoder(tmp_path / "made").relevance("Why?", ["text"])
     assert encoder.relevance("Why?", []).shape == (0,)
 
 
