@@ -77,7 +77,7 @@ class PairReader(nn.Module):
     def forward(self, questions: list[str], texts: list[str]) -> Tensor:
         """Log odds that the texts answer the questions, (texts,)."""
         given = self.tokenizer(
-            *(questions, texts), padding=True, truncation="only_second", return_tensors="pt",
+            questions, texts, padding=True, truncation="only_second", return_tensors="pt",
             max_length=MOST_TOKENS,
         )  # fmt: skip
         # Both are read as one text, of the first type of tokens.

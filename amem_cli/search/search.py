@@ -213,7 +213,7 @@ def search(
             first = list(scores)[:_READ_AGAIN]
             # It learned from single questions, and from notes that stand alone.
             is_question = len(scorer.terms) < LONG_QUERY and readable >= LEAST_READABLE
-            if first and is_question and not scorer.are_turns(first):
+            if len(first) > 1 and is_question and not scorer.are_turns(first):
                 texts = _passages_near(index, first, vector)
                 scores = _reordered(scores, first, encoder.relevance(query, texts))
     # An id names its note, though it stands in no text.

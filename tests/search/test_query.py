@@ -186,6 +186,19 @@ def test_what_is_longer_than_a_question_is_not_read_again(tmp_path: Path) -> Non
     assert not encoder.texts
 
 
+def test_only_notes_that_may_be_found_are_read_and_a_single_one_is_not(tmp_path: Path) -> None:
+    notes = {"open.md": "Walruses eat herring.", "secret.md": "Walruses eat herring at night."}
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    encoder = ReadingEncoder("night")
+    search(ports.index, "walruses", encoder=encoder, filters=Filters(hidden={"secret.md"}))
+    assert len(encoder.texts) == 4
+    assert not any("night" in text for text in encoder.texts)
+    encoder.texts = []
+    search(ports.index, "walruses", encoder=encoder, filters=Filters(path="secret.md"))
+    search(ports.index, "walruses", encoder=encoder, mode="semantic")
+    assert not encoder.texts
+
+
 def test_of_a_long_note_the_passage_nearest_to_the_question_is_read(tmp_path: Path) -> None:
     long = "\n\n".join(f"# {word}\n" + f"The {word} stands here. " * 60 for word in FILLER)
     ports = a_vault(tmp_path, {"long.md": long, "b.md": "The harbour is small."})
