@@ -12,6 +12,7 @@ adversarial ones, which ask of one speaker what another said.
 - held: share of the questions that were answered.
 - cited recall, precision: share of the evidence that is cited, of the citations that are evidence.
 - right: share of the answerable questions whose answer cites evidence.
+- quoted, quoted right: the same two, if quotations that may be no answer count, too.
 - answer recall, F1: words of the gold answer within the answer and its quotations, and both ways
   within the answer alone.
 

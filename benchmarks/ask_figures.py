@@ -47,15 +47,18 @@ def interval(values: Iterable[float]) -> list[float]:
 
 def measured(asked: Asked, answer: Answer) -> dict[str, float]:
     """The measures of one answer, 0 to 1; of the evidence only where there is some."""
-    cited, gold = {each.path for each in answer.citations}, set(asked.gold)
+    quoted, gold = {each.path for each in answer.citations}, set(asked.gold)
+    cited = quoted if answer.held else set()
     figures = {"held": float(answer.held), "in its words": float(answer.how == "model")}
+    figures["quoted"] = float(bool(quoted))
     if gold:
+        figures["quoted right"] = float(bool(quoted & gold))
         figures["right"] = float(bool(cited & gold))
         figures["cited recall"] = len(cited & gold) / len(gold)
         if cited:
             figures["cited precision"] = len(cited & gold) / len(cited)
         if asked.answer:
-            quotes = " ".join(each.quote for each in answer.citations)
+            quotes = " ".join(each.quote for each in answer.citations if answer.held)
             said = answer.text if answer.how == "model" else ""
             figures["answer recall"] = overlap(f"{said} {quotes}", asked.answer)[0]
             figures["answer F1"] = overlap(said or quotes, asked.answer)[1]

@@ -50,6 +50,7 @@ How = Literal["model", "extract", "nothing"]
 HITS = 6
 NOT_HELD = "The notes do not hold an answer to this."
 NEAREST = "These notes come nearest:"
+UNSURE = "The notes may not hold an answer to this. These come nearest:"
 ATTEMPTS = 2
 _MOST_BUDGET = 3_000
 _LEAST_BUDGET = 200
@@ -94,9 +95,9 @@ class Answer:
 
     Attributes:
         text: the answer, or a sentence that there is none. Untrusted: it is from notes and models.
+        held: whether the notes hold the answer; with quotations, if not, they may.
         how: in the words of a `model`, as an `extract` of the notes, or `nothing`.
-        citations: best first, what supersedes a note right before it; none unless the notes hold an
-            answer.
+        citations: best first, what supersedes a note right before it.
         near: how near the notes come; None for a model's answer.
         problems: what went wrong or was replaced, one line each.
     """
@@ -115,7 +116,9 @@ class Answer:
     @property
     def lead(self) -> str:
         """The answer for whoever shows the quotations of the citations below it."""
-        return NEAREST if self.how == "extract" else self.text
+        if self.how != "extract":
+            return self.text
+        return NEAREST if self.held else UNSURE
 
 
 def ask(
@@ -132,7 +135,7 @@ def ask(
     """Answer a question from the notes that a search finds, or say that they do not hold it.
 
     A model is believed only if the notes that it cites support its answer; otherwise, and without
-    a model, the nearest sentences are quoted if they are near enough.
+    a model, the nearest sentences are quoted if they are near enough, as uncertain if barely so.
 
     Args:
         encoder: None searches by words alone.
@@ -284,7 +287,7 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     best = nearest(likely, cosines, worth, _newer(found.notes, proposed), by_token)
     is_spread = encoder is not None and encoder.is_spread
     near = _nearness(ports.index, found, weights, likely, cosines or (), is_spread=is_spread)
-    if not best or not near.is_near:
+    if not best or not near.is_close:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
     by_label = {source.label: source for source in found.notes}
     quotes = (
@@ -297,8 +300,8 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     )
     citations = _told_apart(quoted_notes, proposed)
     quoted = " ".join(f"{each.quoted} [{at}{_mark(each)}]" for at, each in enumerate(citations, 1))
-    text = f"{NEAREST} {quoted}"
-    return Answer(question, text, held=True, how="extract", citations=citations, near=near)
+    answer = Answer(question, "", held=near.is_near, how="extract", citations=citations, near=near)
+    return replace(answer, text=f"{answer.lead} {quoted}")
 
 
 def _told_apart(

@@ -31,6 +31,8 @@ _NOTE_COSINE, _SENTENCE, _WORDS, _OFFSET = 10.85, 6.59, 1.33, -6.44
 _NOTE_COSINE_SPREAD, _SENTENCE_SPREAD, _OFFSET_SPREAD = 12.25, 6.94, -3.95
 # Without an encoder.
 _COVERAGE_ALONE, _WORDS_ALONE, _OFFSET_ALONE = 3.53, 1.87, -4.39
+# So much less is near enough to be quoted as uncertain: 25 in 100 questions of others.
+_UNSURE = 1.5
 # Sums of weights may miss one by a little.
 _WHOLE = 0.999
 
@@ -70,6 +72,11 @@ class Nearness:
     def is_near(self) -> bool:
         """Whether an answer is worth giving: also if one note holds every word of the question."""
         return self.score >= 0 or self.coverage >= _WHOLE
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the nearest sentences are worth showing, though they may not be an answer."""
+        return self.is_near or self.score >= -_UNSURE
 
 
 def nearest_sentence(found: Sequence[Sentence], cosines: Sequence[float]) -> float:

@@ -279,7 +279,7 @@ def ask(
 
     The answer comes from the notes that a search finds and those linked to them. The model's
     answer is shown only if the notes it cites support it; otherwise, and with --no-llm, the nearest
-    sentences are quoted. The exit code is 1 if the notes do not hold the answer.
+    sentences are quoted. The exit code is 1 if the notes do not, or may not, hold the answer.
 
     Examples:
 

@@ -241,7 +241,7 @@ def show_answer(console: Console, answer: Answer) -> None:
     """The answer, then the numbered notes that support it, quoted."""
     # An extract is quoted below, note by note.
     console.print(answer.lead)
-    if not answer.held:
+    if not answer.citations:
         for note in answer.shown[:_MAX_LOOKED_AT]:
             place = f"  {on_one_line(note.path)}"
             console.print(("looked at ", "cyan"), on_one_line(note.title), (place, "dim"))

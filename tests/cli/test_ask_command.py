@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from amem_cli.ask.ask import UNSURE
 from amem_cli.settings import Settings
 from amem_cli.workspace.verdicts import StoredVerdict, model_subject, store_verdict
 from tests.conftest import Program
@@ -138,6 +139,18 @@ def test_what_is_not_held_is_said_and_gives_exit_code_one(vault: Program) -> Non
     document = vault("ask", "What does the dentist charge?", "--json").json
     assert (document["held"], document["sources"]) == (False, [])
     assert document["answer"] == "The notes do not hold an answer to this."
+
+
+def test_what_comes_near_is_quoted_as_uncertain(vault: Program) -> None:
+    question = "Is the walrus fed herring from Norway?"
+    answer = vault("ask", question)
+    assert answer.code == 1
+    assert answer.out.splitlines()[0] == UNSURE
+    assert "“The walrus is fed at noon.”" in answer.out and "looked at" not in answer.out
+    document = vault("ask", question, "--json").json
+    assert (document["held"], document["how"]) == (False, "extract")
+    assert document["answer"] == f"{UNSURE} “The walrus is fed at noon.” [1]"
+    assert [each["path"] for each in document["sources"]] == ["Feeding.md"]
 
 
 def test_wrong_usage_is_told(vault: Program) -> None:
