@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.cue_patterns import any_phrase
 from amem_cli.analyzer.link_evidence import note_terms, rarity
-from amem_cli.analyzer.own_words import OwnSentence
+from amem_cli.analyzer.own_words import Link, OwnSentence
 from amem_cli.language.lexicon import phrases
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word, stem
 from amem_cli.notes.note import SUPERSEDING
@@ -130,7 +130,9 @@ def signed_sentences(own: Iterable[OwnSentence]) -> list[SignedSentence]:
     found = []
     for sentence in own:
         folded = sentence.folded
-        signs = list(islice(_signs(folded), _MOST_SIGNS))
+        # What another note is called says nothing of a change.
+        outside = (each for each in _signs(folded) if not _is_in_link(each, sentence.links))
+        signs = list(islice(outside, _MOST_SIGNS))
         if signs and not folded.rstrip(" \"”'’)」").endswith(ends):
             beside = "\n".join(_beside(folded, sign) for sign in signs)
             found.append(SignedSentence(sentence, signs, _stems(beside), values_in(beside)))
@@ -144,6 +146,10 @@ def _signs(folded: str) -> Iterator[Sign]:
                 supposed = any_phrase("doubts.suppositions").search(folded, 0, match.start())
                 if match[0] and not supposed:
                     yield Sign(table, part, *match.span())
+
+
+def _is_in_link(sign: Sign, links: Iterable[Link]) -> bool:
+    return any(link.start <= sign.start and sign.end <= link.end for link in links)
 
 
 def _beside(folded: str, sign: Sign) -> str:

@@ -265,8 +265,15 @@ class MemorySteps:
         weaker = (link for link in likely if reaches(link, SUGGESTED_FROM) and link not in made)
         offline: list[Evolution] = []
         if self.settings.evolve:
-            # Nothing of a note spreads into one that more or fewer may read.
-            said = [each for each in said if older[each.older].private == note.private]
+            # Nothing of a note spreads into one that more or fewer may read, and no guess is made
+            # at what became of a sample.
+            samples = self.index.events.sample_notes()
+            said = [
+                each
+                for each in said
+                if older[each.older].private == note.private
+                and (each.sure or older[each.older].path not in samples)
+            ]
             encode = self.encoder.encode
             unclosed = partial(self._unclosed_context, note)
             offline = changed_contexts(note, said, older, unclosed, encode)

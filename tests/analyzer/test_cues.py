@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from amem_cli.analyzer.cues import Statement, statements
 from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.analyzer.own_words import own_sentences
+from amem_cli.analyzer.revisions import signed_sentences
 from amem_cli.markdown.links import find_links
 from amem_cli.notes.note import Note
 
@@ -113,6 +115,11 @@ def test_a_sentence_with_a_link_revises_the_linked_note_alone() -> None:
         assert OLDER[statement.older] is OVEN and not statement.sure
     for text in ("[[Bake 14]]: so it wasn't the Miwe.", "[[Nowhere]]: so it wasn't the Miwe."):
         assert OVEN not in [OLDER[each.older] for each in said(text, 0.8)]
+
+
+def test_what_a_linked_note_is_called_is_no_sign_of_change() -> None:
+    note = Note("n.md", "1", "News", "See [[Deck oven|the Miwe again]].")
+    assert signed_sentences(own_sentences(note)) == []
 
 
 def test_a_title_is_not_quoted_for_a_sentence_of_the_text() -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from amem_cli.editing.edit import record_baseline
 from tests.conftest import Program
+from tests.vaults import open_vault
 
 REVIEW = (
     "The weekly review on Sunday evening: I read the notes of the week again, look at what the"
@@ -50,3 +54,20 @@ def test_one_that_a_person_links_counts(amem: Program) -> None:
     text = f"This replaces [[{older}]]: from now on I do it on Friday."
     amem("add", text, "--title", "Friday round")
     assert "superseded by “Friday round”" in amem("show", older).out
+
+
+@pytest.mark.parametrize("samples", [True, False])
+def test_no_guess_is_made_at_what_became_of_one(amem: Program, samples: bool) -> None:
+    assert amem("init", ".").code == 0
+    texts = {
+        "Clinic": "The clinic's invoices are due after 30 days. Reminder after that, friendly.",
+        "Terms": "The clinic's invoices are due after 14 days now, not 30. The bank wanted it.",
+    }
+    for day, (title, text) in enumerate(texts.items(), 1):
+        header = f"---\ncreated: 2026-03-0{day}T10:00:00\n---\n"
+        (amem.folder / f"{title}.md").write_text(header + text)
+    if samples:
+        record_baseline(open_vault(amem.folder), samples=True)
+    assert amem("evolve", *texts, "--no-llm").code == 0
+    waiting = amem("review", "--list", "--json").json["waiting"]
+    assert [each["title"] for each in waiting] == ([] if samples else ["Clinic"])
