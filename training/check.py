@@ -43,7 +43,7 @@ def faults(folder: Path) -> Iterator[str]:
             yield f"{later} does not follow {earlier}"
     for pair in unlike & (linked | {(target, source) for source, target in linked}):
         yield f"{pair} is both related and not"
-    files = ("questions.jsonl", "more_questions.jsonl")
+    files = ("questions.jsonl", "more_questions.jsonl", "hard_questions.jsonl")
     gold = {each for file in files for row in rows(folder / file) for each in row["gold"]}
     for missing in {each for pair in linked | unlike | changes for each in pair} | gold:
         if missing not in ids:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from amem_cli.analyzer.link_evidence import is_quoted
+from amem_cli.analyzer.own_words import own_sentences
 from amem_cli.errors import AmemError, NotFoundError, Problem, UsageError
 from amem_cli.index.draft import NoteDraft, change_of, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
@@ -19,6 +21,7 @@ from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.link_decisions import Proposal, value_today
 from amem_cli.markdown.links import format_link, normalise_tag
+from amem_cli.memory.outcome import ANALYZER
 from amem_cli.memory.plan import allowed_changes, draft_link_changes, target_of
 from amem_cli.models.prompt_text import clean_line
 from amem_cli.notes.names import shortest_target
@@ -76,7 +79,9 @@ def review_items(
     items = []
     for proposal in ports.changes.waiting(problems):
         item = _compared(ports, proposal)
-        if not note or note in (proposal.note, item.path, proposal.path, proposal.trigger):
+        cause = _cause_of(ports, proposal)
+        causes = (proposal.trigger,) if cause is None else (cause.key, cause.path)
+        if not note or note in (proposal.note, item.path, proposal.path, *causes):
             items.append(item)
     return sorted(items, key=lambda item: (item.path, item.proposal.id))
 
@@ -183,7 +188,7 @@ def _state_relation(
 
     A relation that a person gave stays. To undo the change takes this back as well.
     """
-    newer, older = _note_by_key(ports, proposal.trigger), ports.index.notes.summary(path)
+    newer, older = _cause_of(ports, proposal), ports.index.notes.summary(path)
     if newer is None or older is None or newer.path == path:
         return
     draft, (*_, accepted) = _draft_of(ports, drafts, newer.path), drafts[path].events
@@ -233,20 +238,19 @@ def _decision(ports: VaultPorts, kind: str, proposal: Proposal, **values: Any) -
 
 def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
     """The proposal beside the note as it is now, wherever that is."""
-    trigger = _note_by_key(ports, proposal.trigger)
+    trigger = _cause_of(ports, proposal)
     because = trigger.title if trigger is not None else proposal.trigger
     summary = _note_by_key(ports, proposal.note) or ports.index.notes.summary(proposal.path)
     if summary is None and not proposal.note:
-        # A note without an id that was renamed is known by its text.
-        same = [
-            each
-            for each in ports.index.notes.summaries()
-            if each.id is None and each.text_hash == proposal.text_hash
-        ]
-        summary = same[0] if len(same) == 1 else None
+        summary = _note_by_text(ports, proposal.text_hash)
     if summary is None:
         return ReviewItem(proposal, proposal.path, proposal.path, because, None, "the note is gone")
     item = ReviewItem(proposal, summary.path, summary.title, because, None)
+    if proposal.trigger_text:
+        if trigger is None:
+            return replace(item, outdated=f"“{because}” is gone")
+        if trigger.text_hash != proposal.trigger_text and not _says_still(ports, trigger, proposal):
+            return replace(item, outdated=f"“{because}” no longer says so")
     try:
         note = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
     except AmemError as error:
@@ -281,6 +285,31 @@ def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
 def _note_by_key(ports: VaultPorts, key: str) -> NoteSummary | None:
     same = with_key(ports.index.notes.find(key), key) if key else []
     return same[0] if len(same) == 1 else None
+
+
+def _note_by_text(ports: VaultPorts, text_hash: str) -> NoteSummary | None:
+    """A note that had no id and was renamed is known by its text."""
+    same = [each for each in ports.index.notes.summaries() if each.text_hash == text_hash]
+    return same[0] if text_hash and len(same) == 1 else None
+
+
+def _cause_of(ports: VaultPorts, proposal: Proposal) -> NoteSummary | None:
+    """The note that caused a proposal, as it is called today."""
+    by_key = _note_by_key(ports, proposal.trigger)
+    return by_key or _note_by_text(ports, proposal.trigger_text)
+
+
+def _says_still(ports: VaultPorts, cause: NoteSummary, proposal: Proposal) -> bool:
+    """Whether the analyzer quoted something that a note, edited since, says still."""
+    change = proposal.change
+    if proposal.model != ANALYZER or change.field != "context":
+        return True
+    try:
+        note = parse_note(cause.path, ports.vault.read(cause.path).raw, ports.names)
+    except AmemError:
+        return True
+    closing = str(change.after).removeprefix(str(change.before).rstrip(" .。"))
+    return any(is_quoted(each.text, closing) for each in own_sentences(note))
 
 
 def _refuse_invalid(change: Change) -> None:

@@ -260,7 +260,9 @@ def _revert(
         drafts.revert_all()
         if not (cascade and drafts.built_on):
             break
-        events |= drafts.built_on
+        for later in drafts.built_on.values():
+            also = [each for each in _caused(ports, later) if not _undone_by(ports, each)]
+            events |= {each.id: each for each in (later, *also)}
     if drafts.conflicts:
         first, *others = drafts.conflicts
         more = f", and {len(others)} more" if others else ""

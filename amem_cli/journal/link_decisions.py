@@ -169,6 +169,7 @@ class Proposal:
         link_change: the change of one of the machine's links; `change` then holds only that
             link's text.
         relation: as in `Evolution`.
+        trigger_text: hash of the text of the note that caused it.
     """
 
     id: str
@@ -184,6 +185,7 @@ class Proposal:
     text_hash: str = ""
     link_change: LinkUpdate | None = None
     relation: str = ""
+    trigger_text: str = ""
 
     @property
     def key(self) -> str:

@@ -140,8 +140,8 @@ class ProcessPlan:
         self._confirmed: list[LinkRecord] = []
         self._by_person = ports.index.link_history.linked_by_person(content.state.path)
         before = self.note.note
-        self._trigger = before.id or before.path
-        events = ports.index.events.read(self._trigger, limit=1)
+        self._key = before.id or before.path
+        events = ports.index.events.read(self._key, limit=1)
         self._root = new_event(
             ports,
             "process",
@@ -211,6 +211,11 @@ class ProcessPlan:
             use=self._analysis.use,
         )
 
+    @property
+    def _trigger(self) -> str:
+        """How others know the note from now on: it may get its id in this run."""
+        return self.note.note.id or self.note.path
+
     def _event(self, kind: str, step: Step, **values: object) -> Event:
         return new_event(
             self._ports,
@@ -237,7 +242,7 @@ class ProcessPlan:
 
     def _relations_known(self) -> set[tuple[str, str]]:
         """Target and relation of what the machine linked or confirmed before."""
-        events = self._ports.index.events.read(self._trigger)
+        events = self._ports.index.events.read(self._key)
         links = [link for link in provenance(events).links.values() if link.by == "machine"]
         for event in [each for each in events if each.kind == "process"][-1:]:
             links += event.confirmed
@@ -446,6 +451,7 @@ class ProcessPlan:
             cause=self._root.id,
             change=change,
             text_hash=known.text_hash if known is not None else "",
+            trigger_text=self._root.text_hash,
             reason=reason,
             model=step.model,
             prompt=step.prompt,

@@ -310,6 +310,68 @@ def test_what_a_note_no_longer_says_makes_room_for_what_it_says(
     assert newer(amem, "Clinic") == ["Fee"]
 
 
+@pytest.fixture(params=[0, 5])
+def files(amem: Program, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The same two notes as files; the newer one gets an id with a link, or stays without one."""
+    assert amem("init", ".").code == 0
+    assert amem("config", "set", "evolution.max_links", f"{request.param}").code == 0
+    for title, day, text in (("Clinic", "2026-03-04", CLINIC), ("Terms", "2026-06-20", TERMS)):
+        header = f"created: {day}T10:00:00\nkeywords: [money]\ntags: [money]\ncontext: Money.\n"
+        head = header if title == "Terms" else f"created: {day}T10:00:00\n"
+        (tmp_path / f"{title}.md").write_text(f"---\n{head}---\n{text}\n")
+    assert amem("evolve", "Clinic", "Terms", "--no-llm").code == 0
+    assert ("id:" in (tmp_path / "Terms.md").read_text()) == bool(request.param)
+    return tmp_path
+
+
+def outdated(amem: Program) -> list[str]:
+    return [each["outdated"] for each in amem("review", "--json").json["waiting"]]
+
+
+def test_the_note_that_revises_is_known_with_an_id_and_without(amem: Program, files: Path) -> None:
+    assert [each["title"] for each in amem("review", "Terms", "--json").json["waiting"]] == [
+        "Clinic"
+    ]
+    assert amem("mv", "Terms", "New terms").code == 0
+    assert amem("review", "New terms", "--json").json["waiting"]
+    assert accept_all(amem) == 1
+    assert newer(amem, "Clinic") == ["New terms"]
+
+
+def test_what_was_proposed_because_of_a_note_that_is_gone_is_outdated(
+    amem: Program, files: Path
+) -> None:
+    assert outdated(amem) == [None]
+    assert amem("rm", "Terms").code == 0
+    [why] = outdated(amem)
+    assert why.endswith("is gone")
+    assert accept_all(amem) == 0 and newer(amem, "Clinic") == []
+
+
+def test_what_a_note_no_longer_says_is_outdated(amem: Program, clinic: Path) -> None:
+    clinic.write_text(clinic.read_text().replace("The bank wanted it.", "So says the bank."))
+    amem("evolve")
+    assert outdated(amem) == [None]
+    clinic.write_text(clinic.read_text().replace(TERMS[:56], "Nothing new of the clinic."))
+    amem("evolve")
+    assert outdated(amem) == ["“Terms” no longer says so"]
+    assert accept_all(amem) == 0 and newer(amem, "Clinic") == []
+
+
+def test_what_built_on_an_acceptance_goes_as_a_whole(amem: Program, clinic: Path) -> None:
+    assert accept_all(amem) == 1
+    told(amem, "Fee", "2026-07-01", FEE)
+    assert accept_all(amem) == 1
+    assert set(newer(amem, "Clinic")) == {"Terms", "Fee"}
+    first = [
+        each
+        for each in amem("history", "Clinic", "--json").json
+        if each["kind"] == "evolve" and each["because"] == "Terms"
+    ][0]
+    assert amem("undo", first["id"], "--cascade", "--yes").code == 0
+    assert (context(amem, "Clinic"), newer(amem, "Clinic")) == ("", [])
+
+
 UNCHANGED = [
     ("The clinic's invoices are due after 30 days.", "Two invoices of the clinic sent today."),
     ("Nitrate of the well: 0.14 mg/l.", "I do not like the pump of the well, it is not quiet."),
