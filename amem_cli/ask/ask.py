@@ -378,10 +378,9 @@ def _citation(ports: VaultPorts, source: QuotedNote, quote: str) -> Citation:
 
 def _closing(index: MemoryIndex, source: QuotedNote) -> str:
     """What the words of later notes added to a note's context."""
-    note = index.notes.summary(source.path)
-    context = note.context if note else ""
-    before, newer = before_closing(index.events.read(source.id or source.path), context)
-    added = context.removeprefix(before.rstrip(" .。")).lstrip(" —")
+    events = index.events.read(source.id or source.path)
+    before, newer = before_closing(events, source.context)
+    added = source.context.removeprefix(before.rstrip(" .。")).lstrip(" —")
     return " ".join(added.split()) if newer else ""
 
 

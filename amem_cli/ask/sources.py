@@ -60,6 +60,7 @@ class QuotedNote(Supersession):
     private: bool
     texts: tuple[str, ...]
     quotable: str = ""
+    context: str = ""
 
     @property
     def text(self) -> str:
@@ -129,6 +130,7 @@ def find_sources(
             private=hit.note.private,
             texts=tuple(each.text for each in excerpts),
             quotable=_GAP.join(each.quotable for each in excerpts if each.quotable),
+            context=hit.note.context,
             superseded_by=tuple(each for each in hit.superseded_by if each.path not in hidden),
             contradicted_by=tuple(each for each in hit.contradicted_by if each.path not in hidden),
         )

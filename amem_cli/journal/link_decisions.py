@@ -6,7 +6,7 @@ whose a link is: `journal.provenance` says that, and the caller decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
@@ -259,18 +259,25 @@ def value_today(
     return result if result != list(present) else None
 
 
-def before_closing(events: Iterable[Event], context: str, model: str = "") -> tuple[str, str]:
+def before_closing(
+    events: Iterable[Event],
+    context: str,
+    model: str = "",
+    counts: Callable[[str], bool] = lambda trigger: True,
+) -> tuple[str, str]:
     """What a note's context was before other notes spoke of it, and which one did so last, by its
     id or path; the context as it is, and nothing, if none did.
 
     Args:
         model: by whom it was changed because of them; all that did if empty.
+        counts: whether the words of a note, by its id or path, are to be taken away.
     """
     before, trigger = context, ""
     for event in reversed(effective_events(events)):
         for change in event.changes:
             is_last = (change.field, change.after) == ("context", before)
-            if is_last and event.kind == "evolve" and model in ("", event.model):
+            is_closing = is_last and event.kind == "evolve" and model in ("", event.model)
+            if is_closing and counts(event.trigger):
                 before, trigger = str(change.before or ""), trigger or event.trigger
     return before, trigger
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import NotFoundError
-from amem_cli.search.search import Supersession, supersessions
+from amem_cli.search.search import Supersession, as_then, supersessions
 from amem_cli.search.suggestions import linked_pairs, suggestions
 
 if TYPE_CHECKING:
@@ -142,4 +142,5 @@ def listed(
     usage: Usage = index.usage.all() if sort == "read" else {}
     key, newest_first = SORTS[sort]
     notes.sort(key=lambda note: key(note, usage), reverse=newest_first != reverse)
-    return notes[: max(0, limit)] if limit is not None else notes
+    first = notes[: max(0, limit)] if limit is not None else notes
+    return [as_then(index, note, filters) for note in first]

@@ -91,6 +91,21 @@ def day_of(note: NoteOutline | NoteSummary) -> str:
     return note.made[:10]
 
 
+def as_then(index: MemoryIndex, note: NoteSummary, filters: Filters | None) -> NoteSummary:
+    """The note without what notes of after the day to look back from say in its context."""
+    if filters is None or filters.as_of is None or not note.context:
+        return note
+    from amem_cli.index.records import with_key
+    from amem_cli.journal.link_decisions import before_closing
+
+    def is_later(key: str) -> bool:
+        named = with_key(index.notes.find(key), key)
+        return bool(named) and not any(map(filters.is_past, named))
+
+    events = index.events.read(note.key)
+    return replace(note, context=before_closing(events, note.context, counts=is_later)[0])
+
+
 def is_within(path: str, place: str) -> bool:
     """True for a note that is or lies in `place`: a note, a folder, or a pattern of either."""
     wanted, own = _plain_place(place), unicodedata.normalize("NFC", path)
@@ -225,6 +240,7 @@ def search(
         note = index.notes.summary(path)
         if note is None:
             return None
+        note = as_then(index, note, filters)
         passages = index.text.passages(path)
         if vector is not None and len(passages) > 1:
             order = index.vectors.nearest_passages(path, vector)

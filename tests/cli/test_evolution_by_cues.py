@@ -338,6 +338,27 @@ def test_the_note_that_revises_is_known_with_an_id_and_without(amem: Program, fi
     assert newer(amem, "Clinic") == ["New terms"]
 
 
+def test_what_held_on_a_day_is_told_without_what_notes_said_later(
+    amem: Program, clinic: Path
+) -> None:
+    assert accept_all(amem) == 1
+    told(amem, "Fee", "2026-07-01", FEE)
+    assert accept_all(amem) == 1
+    question = "when are the clinic's invoices due"
+    for day, said, unsaid in (
+        ("2026-06-01", [], ["14 days", "8 euros"]),
+        ("2026-06-21", ["14 days"], ["8 euros"]),
+        ("2026-07-02", ["8 euros"], ["14 days"]),
+    ):
+        for command in (("ask", question), ("search", question), ("list",)):
+            found = amem(*command, "--as-of", day, "--json").json
+            rows = found if command[0] == "list" else found.get("sources") or found["hits"]
+            [clinics] = [each for each in rows if each["title"] == "Clinic"]
+            context = clinics.get("now", clinics.get("context"))
+            assert all(each in context for each in said), (day, command)
+            assert not any(each in context for each in unsaid), (day, command)
+
+
 def test_what_was_proposed_because_of_a_note_that_is_gone_is_outdated(
     amem: Program, files: Path
 ) -> None:
