@@ -34,7 +34,7 @@ from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.vectors import token_nearness
 from amem_cli.journal.link_decisions import before_closing
 from amem_cli.language.words import words
-from amem_cli.markdown.plain_text import plain_text
+from amem_cli.markdown.plain_text import plain_text, with_boxes
 from amem_cli.markdown.sentences import only_sentences
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.outcome import ModelUse
@@ -397,7 +397,7 @@ def _line_of(ports: VaultPorts, path: str, quote: str) -> int:
     spoken: list[str] = []
     lines: list[int] = []
     for number, line in enumerate(only_sentences(body).split("\n"), before + 1):
-        own = words(plain_text(line))
+        own = words(plain_text(with_boxes(line)))
         spoken += own
         lines += [number] * len(own)
     for start in range(len(spoken)):

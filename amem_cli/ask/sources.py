@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.markdown.plain_text import plain_text
+from amem_cli.markdown.plain_text import plain_text, with_boxes
 from amem_cli.markdown.sentences import only_sentences
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
@@ -158,7 +158,7 @@ def _excerpts(
     encoder: Encoder | None,
     vector: Vectors | None,
 ) -> list[Excerpt]:
-    passages = index.text.passages(hit.note.path)
+    passages = [with_boxes(each) for each in index.text.passages(hit.note.path)]
     texts = {at: text for at, text in enumerate(map(plain_text, passages)) if text.strip()}
     worth = {
         place: sum(term in text.casefold() for term in terms) / max(1, len(terms))

@@ -66,6 +66,7 @@ _LINE_START = re.compile(
     r"^[ \t>]*(?:[-*+][ \t]+)?(?:\[[^\]\n]\][ \t]+)?(?:#{1,6}[ \t]+)?(?:\[![\w-]{1,30}\][-+]?)?",
     re.MULTILINE,
 )
+_TASK = re.compile(r"^([ \t>]*[-*+][ \t]+)\[([ xX])\](?=[ \t])", re.MULTILINE)
 _CLOSING_HASHES = re.compile(r"(?<=[ \t])#+[ \t\r]*$", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t>]*\|.*$", re.MULTILINE)
 _CUT_BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]{1,60}[ \t\r]*$", re.MULTILINE)
@@ -142,6 +143,12 @@ def plain_text(markdown: str) -> str:
     lines = (" ".join(line.split()) for line in spliced(markdown, cuts).split("\n"))
     paragraphs = "\n".join(lines).strip("\n")
     return re.sub(r"\n{3,}", "\n\n", paragraphs)
+
+
+def with_boxes(markdown: str) -> str:
+    """The text with the boxes of its tasks escaped, so that they stay: a reader wants to know what
+    is done."""
+    return _TASK.sub(r"\1\\[\2\\]", markdown)
 
 
 def _wikilink_cuts(text: str, link: WikiLink) -> Iterator[Cut]:

@@ -18,12 +18,11 @@ from amem_cli.language.words import (
     stems,
     without_accents,
 )
-from amem_cli.markdown.plain_text import plain_text
+from amem_cli.markdown.plain_text import plain_text, with_boxes
 
 SNIPPET_CHARACTERS = 240
 _BREAK = re.compile(r"[\W_]+")
 _SHORTEST_ROOT = 4
-_TASK = re.compile(r"^([ \t>]*[-*+][ \t]+)\[([ xX])\](?=[ \t])", re.MULTILINE)
 
 
 def snippet(
@@ -36,8 +35,7 @@ def snippet(
 
     The passage with the most different query words is taken, the first one on a tie.
     """
-    # Escaped, the box of a task is text: a reader wants to know what is done.
-    passage = _TASK.sub(r"\1\\[\2\\]", _best_passage(passages or [""], terms))
+    passage = with_boxes(_best_passage(passages or [""], terms))
     best = " ".join(plain_text(passage).split())
     folded = fold(best)
     places = [place for place in map(folded.find, terms) if place >= 0]

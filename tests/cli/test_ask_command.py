@@ -129,6 +129,15 @@ def test_what_is_no_sentence_is_never_quoted(vault: Program) -> None:
     assert source["path"] == "Feeding.md"
 
 
+def test_what_is_done_is_told_from_what_is_not(vault: Program) -> None:
+    (vault.folder / "Signs.md").write_text("Seal signs off:\n\n- [x] the seal swims\n- [ ] dives\n")
+    (source,) = vault("ask", "the seal swims", "--json").json["sources"]
+    assert (source["quote"], source["line"]) == (
+        "Seal signs off: [x] the seal swims; [ ] dives",
+        1,
+    )
+
+
 def test_what_is_not_held_is_said_and_gives_exit_code_one(vault: Program) -> None:
     refused = vault("ask", "Who lit the harbour before the war of the dentists?")
     assert refused.code == 1
