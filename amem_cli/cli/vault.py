@@ -74,7 +74,8 @@ def init(
         offer(session, root)
     go = joined(["cd", str(root)])
     text = f"next: {go} && {first}"
-    if adopt and notes:
+    # Of a vault that was one already, more may have been done today.
+    if adopt and notes and CONFIG in written:
         these = "this note" if notes == 1 else f"these {notes:,} notes"
         text += (
             f"\n  gives {these} keywords, tags and links where they lack them, and keeps"

@@ -9,6 +9,7 @@ from amem_cli.journal.events import Event, to_record
 from amem_cli.journal.provenance import gives_identity
 from amem_cli.language.safe_text import flowed, on_one_line
 from amem_cli.markdown.plain_text import plain_text
+from amem_cli.search.snippet import window
 from amem_cli.terminal.notes import change_lines, link_words
 from amem_cli.terminal.output import first_lines, plural, titled
 
@@ -270,6 +271,7 @@ def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
         "before": change.before,
         "after": change.after,
         **link,
+        "relation": proposal.relation or None,
         "reason": proposal.reason,
         "because": {"note": proposal.trigger, "title": waiting.because},
         "model": proposal.model,
@@ -302,7 +304,8 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
     if proposal.reason:
         console.print("  ", (proposal.reason, "italic"))
     if says := flowed(plain_text(waiting.body[:_SHOWN_OF_BODY])).strip():
-        console.print(("  it says: ", "dim"), says[:_LONGEST_BEGINNING])
+        says = window(says, 0, _LONGEST_BEGINNING)
+        console.print((f"  “{waiting.title}” says: ", "dim"), says)
     if waiting.change is None:
         why = "not possible now: " if waiting.blocked else "no longer applies: "
         console.print((f"  {why}", "yellow"), waiting.blocked or waiting.outdated)

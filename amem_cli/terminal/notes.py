@@ -139,8 +139,9 @@ def outcome_rows(outcome: Outcome, *, details: bool = False) -> Iterator[Row]:
     if outcome.proposed:
         yield ("  waiting  ", "yellow"), "`amem review` accepts or rejects the proposals"
     if outcome.suggested:
-        # A title may be another note's too.
-        name = joined([on_one_line(outcome.path)])
+        # A title may be another note's too, and what begins with a dash is taken for an option.
+        path = on_one_line(outcome.path)
+        name = joined([f"./{path}" if path.startswith("-") else path])
         text = f"{plural(len(outcome.suggested), 'link')}: amem links {name}"
         yield ("  suggested", "cyan"), f" {text}"
     problems = outcome.problems if details else without_rejected_parts(outcome.problems)

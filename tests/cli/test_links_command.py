@@ -302,8 +302,8 @@ def test_what_is_suggested_for_a_new_note_is_told_in_a_line(amem: Program) -> No
     assert added["links"] == [] and "links" not in (amem.folder / added["path"]).read_text()
     third = amem("add", f"{new} Again.", "--title", "Evening batch").out
     assert "links: amem links 'notes/Evening batch.md'" in third
-    # The command works also if two notes have one title.
-    for name in ("One", "Two"):
+    # The command works also if two notes have one title, or a name looks like an option.
+    for name in ("One", "-Two"):
         text = f"---\ntitle: Twin\n---\n{name}: the croissant dough tore in Lamination of dough.\n"
         write_note(amem.folder, f"{name}.md", text)
     told = [line for line in amem("evolve").out.splitlines() if "amem links" in line]

@@ -116,7 +116,7 @@ def test_history_names_both_notes_of_a_revision_that_a_person_linked(amem: Progr
         write_note(root, f"b{day}.md", f"---\ncreated: 2026-02-0{day}\n---\n{text}\n")
     assert amem("init", ".", "--adopt").code == 0
     assert "proposed Club.md (context)" in amem("evolve", "--all", "--no-llm").out
-    assert "it says: The chess club meets on Monday." in amem("review").out
+    assert "“Club” says: The chess club meets on Monday." in amem("review").out
     before = (root / "Club.md").read_bytes()
     assert amem("review", "--accept-all").code == 0
     story = amem("history", "Club").out

@@ -115,6 +115,8 @@ def test_adopting_a_folder_names_the_command_that_works_on_its_notes(amem: Progr
     assert amem("evolve", "--all").code == 0
     assert b"keywords" in (folder / "One.md").read_bytes()
     assert "`amem undo --since today`" in told
+    # What was done in a vault is not taken back unseen by adopting it once more.
+    assert "undo" not in amem("init", "my notes", "--adopt").out
     assert amem("undo", "--since", "today").code == 0
     assert (folder / "One.md").read_text() == "One walrus sleeps on the ice.\n"
     (amem.folder / "empty").mkdir()
