@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.cues import Statement, statements
@@ -23,8 +24,8 @@ from amem_cli.analyzer.link_evidence import (
     gather_evidence,
     quotation,
 )
-from amem_cli.analyzer.own_words import own_sentences
-from amem_cli.analyzer.revisions import SentenceNearness, values_in
+from amem_cli.analyzer.own_words import OwnSentence, own_sentences
+from amem_cli.analyzer.revisions import SentenceNearness, signed_sentences, values_in
 from amem_cli.journal.link_decisions import Evolution, with_closing
 from amem_cli.language.dates import local_moment, moment_in
 from amem_cli.language.detect import detect_language
@@ -35,6 +36,7 @@ from amem_cli.language.words import (
     fold,
     is_stopword,
     is_unspaced,
+    sentences,
     subject_stems,
 )
 from amem_cli.notes.note import SUPERSEDING, MemoryLink, Note
@@ -278,9 +280,11 @@ _LONGEST_SAID = 160
 _TELLING_WORDS = 2
 # Sentences of a note, with its title.
 _MOST_COMPARED = 60
-# In standard deviations of how near a note's sentences come to an older note: of 19 revisions of a
-# person, it finds the sentence that decides in 11; the sign alone in 4, nearness alone in 9.
-_WORTH_OF_A_SIGN = 0.5
+_MOST_OF_OLDER = 20
+# The spread of nearness among sentences is no less.
+_LEAST_SPREAD = 1e-3
+# Weights of `sentence_features`, a conditional logit (training/deciding_sentence.py).
+_DECIDES = (0.24, 0.27, 0.81, 0.68, -0.34, 0.75)
 
 
 def changed_contexts(
@@ -320,8 +324,8 @@ def _nearest_quoted(
     older: LinkCandidate,
     encode: Callable[[Sequence[str]], Vectors],
 ) -> Statement:
-    """The statement with the sentence of the note that likely decides: one that is near in meaning
-    to the older note. That with the sign of change often only leads to it."""
+    """The statement with the sentence of the note that likely decides, often one near that with the
+    sign of change."""
     own = [
         each
         for each in islice(own_sentences(note), 1, _MOST_COMPARED)
@@ -329,11 +333,9 @@ def _nearest_quoted(
     ]
     if len(own) < 2:
         return said
-    vectors = encode([f"{older.title}\n{older.text}", *(each.text for each in own)])
-    near = vectors[1:] @ vectors[0]
-    worth = _WORTH_OF_A_SIGN * near.std()
-    best = max(range(len(own)), key=lambda at: near[at] + worth * (own[at].text in said.sentence))
-    nearest = own[best]
+    features = sentence_features(own, older.title, older.text, encode)
+    worth = [sum(map(mul, _DECIDES, each)) for each in features]
+    nearest = own[worth.index(max(worth))]
     if nearest.text in said.sentence:
         return said
     # "So it wasn't the flour. With the stone at 250 degrees the crumb opens."
@@ -344,6 +346,43 @@ def _nearest_quoted(
         if is_next and len(both) <= _LONGEST_SAID:
             return replace(said, sentence=both, behind="")
     return replace(said, sentence=nearest.text, behind="", following=nearest.following)
+
+
+def sentence_features(
+    own: Sequence[OwnSentence],
+    title: str,
+    text: str,
+    encode: Callable[[Sequence[str]], Vectors],
+) -> list[tuple[float, ...]]:
+    """What speaks for it that each sentence of a note decides what holds now of an older one.
+
+    That is how near it comes to the older note and to the nearest of its sentences, in standard
+    deviations; whether it has a sign of change, a number or weekday of the older note, a link; and
+    the logarithm of its letters.
+    """
+    whole = f"{title}\n{text}"
+    theirs = sentences(text)[:_MOST_OF_OLDER] or [title]
+    vectors = encode([whole, *theirs, *(each.text for each in own)])
+    near = vectors[1 + len(theirs) :] @ vectors[: 1 + len(theirs)].T
+    signed = {each.own for each in signed_sentences(own)}
+    values = values_in(fold(whole))
+    return [
+        (
+            float(to_whole),
+            float(to_one),
+            each in signed,
+            bool(values & values_in(each.folded)),
+            bool(each.links),
+            math.log1p(len(each.text)),
+        )
+        for each, to_whole, to_one in zip(
+            own, _deviations(near[:, 0]), _deviations(near[:, 1:].max(axis=1)), strict=True
+        )
+    ]
+
+
+def _deviations(near: Vectors) -> Vectors:
+    return (near - near.mean()) / max(float(near.std()), _LEAST_SPREAD)
 
 
 def _closed(older: LinkCandidate, base: str, note: Note, said: Statement) -> str:
