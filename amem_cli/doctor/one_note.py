@@ -239,9 +239,9 @@ class NoteChecks:
         return PlacedFinding(finding, *place)
 
     def _place_of(self, record: LinkRecord) -> str:
-        """Where the note of a link is now; empty if it is gone."""
+        """Where the note of a link is now; empty if it is gone, or one of two copies."""
         same = with_key(self._ports.index.notes.find(record.target), record.target)
-        return same[0].path if same else ""
+        return same[0].path if len(same) == 1 else ""
 
     @cached_property
     def _moves(self) -> Mapping[str, str]:

@@ -99,6 +99,14 @@ def test_links_follow_if_two_notes_swap_names(amem: Program) -> None:
     assert links_of(vault) == '- "[[Rye]]"'
 
 
+def test_a_copy_is_not_where_the_note_went(amem: Program) -> None:
+    vault = linked_vault(amem, f'---\nid: "lamination"\n---\n{OLD}')
+    write_note(vault, "A copy.md", (vault / "Lamination.md").read_text())
+    assert amem("index").code == 0
+    found = amem("doctor", "--json").json["findings"]
+    assert not [each for each in found if "its note is now" in each["message"]]
+
+
 def test_a_persons_links_are_told_of_with_the_new_name_and_never_rewritten(
     amem: Program, vault: Path
 ) -> None:
