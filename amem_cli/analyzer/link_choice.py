@@ -382,7 +382,8 @@ def sentence_features(
 
 
 def _deviations(near: Vectors) -> Vectors:
-    return (near - near.mean()) / max(float(near.std()), _LEAST_SPREAD)
+    apart: Vectors = (near - near.mean()) / max(float(near.std()), _LEAST_SPREAD)
+    return apart
 
 
 def _closed(older: LinkCandidate, base: str, note: Note, said: Statement) -> str:

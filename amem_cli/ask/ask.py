@@ -29,6 +29,7 @@ from amem_cli.ask.prompt import (
     outdated,
 )
 from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
+from amem_cli.editing.review import causes_of, says_still
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.vectors import token_nearness
@@ -132,7 +133,8 @@ def ask(
     limit: int = HITS,
     filters: Filters | None = None,
 ) -> Answer:
-    """Answer a question from the notes that a search finds, or say that they do not hold it.
+    """Answer a question from the notes that a search finds, or say that they do not hold it; what
+    comes barely near is quoted all the same, with `held` False.
 
     A model is believed only if the notes that it cites support its answer; otherwise, and without
     a model, the nearest sentences are quoted if they are near enough, as uncertain if barely so.
@@ -240,9 +242,10 @@ def _proposed(ports: VaultPorts, sources: Sequence[QuotedNote]) -> dict[str, lis
     paths |= {each.id: each.path for each in sources if each.id}
     found: dict[str, list[str]] = {}
     for each in ports.changes.waiting() if len(sources) > 1 else ():
-        older, newer = paths.get(each.note or each.path), paths.get(each.trigger)
-        if each.relation and older and newer and older != newer:
-            found.setdefault(older, []).append(newer)
+        older = paths.get(each.note or each.path) if each.relation else None
+        for cause in causes_of(ports, each) if older else ():
+            if cause.path in paths.keys() - {older} and says_still(ports, cause, each):
+                found.setdefault(older or "", []).append(cause.path)
     return found
 
 

@@ -31,7 +31,8 @@ _NOTE_COSINE, _SENTENCE, _WORDS, _OFFSET = 10.85, 6.59, 1.33, -6.44
 _NOTE_COSINE_SPREAD, _SENTENCE_SPREAD, _OFFSET_SPREAD = 12.25, 6.94, -3.95
 # Without an encoder.
 _COVERAGE_ALONE, _WORDS_ALONE, _OFFSET_ALONE = 3.53, 1.87, -4.39
-# So much less is near enough to be quoted as uncertain: 25 in 100 questions of others.
+# So much less is near enough to be quoted as uncertain: of questions of others, 25 in 100 get
+# quotations then.
 _UNSURE = 1.5
 # Sums of weights may miss one by a little.
 _WHOLE = 0.999

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from amem_cli.analyzer.link_evidence import is_quoted
@@ -29,6 +30,8 @@ from amem_cli.notes.note import parse_note
 
 LONGEST_CONTEXT = 400
 LONGEST_KEYWORD = 80
+# A sentence of fewer letters may stand in a quotation by chance.
+_SHORTEST_QUOTED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class ReviewItem:
     Attributes:
         because: title of the note that caused the proposal.
         change: what accepting would do today; None if the proposal no longer fits (`outdated`).
+        lapsed: it no longer fits because of the note that caused it, which may say so again.
         blocked: why the note cannot be read; the proposal waits until it can.
         body: what the note says today.
         link_before, link_after: a link's record of today and the new one; None if it would go.
@@ -49,6 +53,7 @@ class ReviewItem:
     because: str
     change: Change | None
     outdated: str = ""
+    lapsed: bool = False
     blocked: str = ""
     link_before: LinkRecord | None = None
     link_after: LinkRecord | None = None
@@ -79,8 +84,7 @@ def review_items(
     items = []
     for proposal in ports.changes.waiting(problems):
         item = _compared(ports, proposal)
-        cause = _cause_of(ports, proposal)
-        causes = (proposal.trigger,) if cause is None else (cause.key, cause.path)
+        causes = (name for each in causes_of(ports, proposal) for name in (each.key, each.path))
         if not note or note in (proposal.note, item.path, proposal.path, *causes):
             items.append(item)
     return sorted(items, key=lambda item: (item.path, item.proposal.id))
@@ -188,9 +192,10 @@ def _state_relation(
 
     A relation that a person gave stays. To undo the change takes this back as well.
     """
-    newer, older = _cause_of(ports, proposal), ports.index.notes.summary(path)
-    if newer is None or older is None or newer.path == path:
+    causes, older = causes_of(ports, proposal), ports.index.notes.summary(path)
+    if len(causes) != 1 or older is None or causes[0].path == path:
         return
+    (newer,) = causes
     draft, (*_, accepted) = _draft_of(ports, drafts, newer.path), drafts[path].events
     texts = [
         text for text in draft.note.links if target_of(text, newer.path, ports.index) == older.path
@@ -228,7 +233,9 @@ def _rejection(ports: VaultPorts, item: ReviewItem, reason: str) -> Event:
     proposal = item.proposal
     before = () if item.link_before is None else (item.link_before,)
     event = _decision(ports, "reject", proposal, by="person", reason=reason, links_before=before)
-    return replace(event, note=proposal.note, path=item.path, proposed=(proposal.change,))
+    # What is said again is proposed again.
+    proposed = () if item.lapsed else (proposal.change,)
+    return replace(event, note=proposal.note, path=item.path, proposed=proposed)
 
 
 def _decision(ports: VaultPorts, kind: str, proposal: Proposal, **values: Any) -> Event:
@@ -238,19 +245,19 @@ def _decision(ports: VaultPorts, kind: str, proposal: Proposal, **values: Any) -
 
 def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
     """The proposal beside the note as it is now, wherever that is."""
-    trigger = _cause_of(ports, proposal)
-    because = trigger.title if trigger is not None else proposal.trigger
+    causes = causes_of(ports, proposal)
+    because = causes[0].title if causes else proposal.trigger
     summary = _note_by_key(ports, proposal.note) or ports.index.notes.summary(proposal.path)
     if summary is None and not proposal.note:
-        summary = _note_by_text(ports, proposal.text_hash)
+        # A note without an id that was renamed is known by its text.
+        same = [each for each in _with_text(ports, proposal.text_hash) if each.id is None]
+        summary = same[0] if len(same) == 1 else None
     if summary is None:
         return ReviewItem(proposal, proposal.path, proposal.path, because, None, "the note is gone")
     item = ReviewItem(proposal, summary.path, summary.title, because, None)
-    if proposal.trigger_text:
-        if trigger is None:
-            return replace(item, outdated=f"“{because}” is gone")
-        if trigger.text_hash != proposal.trigger_text and not _says_still(ports, trigger, proposal):
-            return replace(item, outdated=f"“{because}” no longer says so")
+    if proposal.trigger_text and not any(says_still(ports, each, proposal) for each in causes):
+        why = f"“{because}” no longer says so" if causes else f"“{because}” is gone"
+        return replace(item, outdated=why, lapsed=True)
     try:
         note = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
     except AmemError as error:
@@ -287,29 +294,38 @@ def _note_by_key(ports: VaultPorts, key: str) -> NoteSummary | None:
     return same[0] if len(same) == 1 else None
 
 
-def _note_by_text(ports: VaultPorts, text_hash: str) -> NoteSummary | None:
-    """A note that had no id and was renamed is known by its text."""
-    same = [each for each in ports.index.notes.summaries() if each.text_hash == text_hash]
-    return same[0] if text_hash and len(same) == 1 else None
+def _with_text(ports: VaultPorts, text_hash: str) -> list[NoteSummary]:
+    summaries = ports.index.notes.summaries() if text_hash else []
+    return [each for each in summaries if each.text_hash == text_hash]
 
 
-def _cause_of(ports: VaultPorts, proposal: Proposal) -> NoteSummary | None:
-    """The note that caused a proposal, as it is called today."""
-    by_key = _note_by_key(ports, proposal.trigger)
-    return by_key or _note_by_text(ports, proposal.trigger_text)
+def causes_of(ports: VaultPorts, proposal: Proposal) -> list[NoteSummary]:
+    """The notes that may have caused a proposal: more than one if it was copied since, none if it
+    is gone. Without an id it is known by its text, and by its path if that has changed."""
+    key, text = proposal.trigger, proposal.trigger_text
+    named = with_key(ports.index.notes.find(key), key) if key else []
+    same = [each for each in named if each.text_hash == text]
+    if not same and all(each.path == key for each in named):
+        same = _with_text(ports, text)
+    return same or named
 
 
-def _says_still(ports: VaultPorts, cause: NoteSummary, proposal: Proposal) -> bool:
-    """Whether the analyzer quoted something that a note, edited since, says still."""
+def says_still(ports: VaultPorts, cause: NoteSummary, proposal: Proposal) -> bool:
+    """Whether a note that caused a proposal has the text of then, or says still what the analyzer
+    quoted of it; of what a language model proposed this cannot be told."""
     change = proposal.change
-    if proposal.model != ANALYZER or change.field != "context":
+    is_quotation = proposal.model == ANALYZER and change.field == "context"
+    if cause.text_hash == proposal.trigger_text or not is_quotation:
         return True
     try:
         note = parse_note(cause.path, ports.vault.read(cause.path).raw, ports.names)
     except AmemError:
         return True
     closing = str(change.after).removeprefix(str(change.before).rstrip(" .。"))
-    return any(is_quoted(each.text, closing) for each in own_sentences(note))
+    said = (each.text for each in islice(own_sentences(note), 1, None))
+    return f"“{cause.title}”" in closing or any(
+        len(each) >= _SHORTEST_QUOTED and is_quoted(each, closing) for each in said
+    )
 
 
 def _refuse_invalid(change: Change) -> None:

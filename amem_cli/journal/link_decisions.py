@@ -169,7 +169,8 @@ class Proposal:
         link_change: the change of one of the machine's links; `change` then holds only that
             link's text.
         relation: as in `Evolution`.
-        trigger_text: hash of the text of the note that caused it.
+        trigger_text: hash of the text of the note that caused it; empty in proposals of before,
+            whose cause is not checked.
     """
 
     id: str
@@ -263,21 +264,21 @@ def before_closing(
     events: Iterable[Event],
     context: str,
     model: str = "",
-    counts: Callable[[str], bool] = lambda trigger: True,
+    counts: Callable[[Event], bool] = lambda event: True,
 ) -> tuple[str, str]:
     """What a note's context was before other notes spoke of it, and which one did so last, by its
     id or path; the context as it is, and nothing, if none did.
 
     Args:
         model: by whom it was changed because of them; all that did if empty.
-        counts: whether the words of a note, by its id or path, are to be taken away.
+        counts: whether what the event wrote because of another note is to be taken away.
     """
     before, trigger = context, ""
     for event in reversed(effective_events(events)):
         for change in event.changes:
             is_last = (change.field, change.after) == ("context", before)
             is_closing = is_last and event.kind == "evolve" and model in ("", event.model)
-            if is_closing and counts(event.trigger):
+            if is_closing and counts(event):
                 before, trigger = str(change.before or ""), trigger or event.trigger
     return before, trigger
 

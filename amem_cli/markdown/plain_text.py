@@ -66,7 +66,7 @@ _LINE_START = re.compile(
     r"^[ \t>]*(?:[-*+][ \t]+)?(?:\[[^\]\n]\][ \t]+)?(?:#{1,6}[ \t]+)?(?:\[![\w-]{1,30}\][-+]?)?",
     re.MULTILINE,
 )
-_TASK = re.compile(r"^([ \t>]*[-*+][ \t]+)\[([ xX])\](?=[ \t])", re.MULTILINE)
+_TASK = re.compile(r"^([ \t>]*[-*+][ \t]+)\[([^\]\n])\](?=[ \t])", re.MULTILINE)
 _CLOSING_HASHES = re.compile(r"(?<=[ \t])#+[ \t\r]*$", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t>]*\|.*$", re.MULTILINE)
 _CUT_BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]{1,60}[ \t\r]*$", re.MULTILINE)
@@ -148,7 +148,14 @@ def plain_text(markdown: str) -> str:
 def with_boxes(markdown: str) -> str:
     """The text with the boxes of its tasks escaped, so that they stay: a reader wants to know what
     is done."""
-    return _TASK.sub(r"\1\\[\2\\]", markdown)
+    # In code and comments nothing is a task.
+    apart = scan_links(markdown).regions
+
+    def escaped(task: re.Match[str]) -> str:
+        is_apart = any(each.start <= task.start(2) < each.end for each in apart)
+        return task[0] if is_apart else f"{task[1]}\\[{task[2]}\\]"
+
+    return _TASK.sub(escaped, markdown)
 
 
 def _wikilink_cuts(text: str, link: WikiLink) -> Iterator[Cut]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from amem_cli.index.events import SupersedingLink
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteOutline, NoteSummary
+    from amem_cli.journal.events import Event
     from amem_cli.models.ports import Encoder, Vectors
 
 Mode = Literal["hybrid", "semantic", "keyword"]
@@ -98,9 +99,12 @@ def as_then(index: MemoryIndex, note: NoteSummary, filters: Filters | None) -> N
     from amem_cli.index.records import with_key
     from amem_cli.journal.link_decisions import before_closing
 
-    def is_later(key: str) -> bool:
-        named = with_key(index.notes.find(key), key)
-        return bool(named) and not any(map(filters.is_past, named))
+    day = filters.as_of.date().isoformat()
+
+    def is_later(event: Event) -> bool:
+        named = with_key(index.notes.find(event.trigger), event.trigger)
+        # Of a note that is gone, when it was processed tells.
+        return not any(map(filters.is_past, named)) if named else event.time[:10] > day
 
     events = index.events.read(note.key)
     return replace(note, context=before_closing(events, note.context, counts=is_later)[0])

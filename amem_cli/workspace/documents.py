@@ -172,7 +172,7 @@ ANSWER = {
     "answer": NAME.of("text"),
     "held": FLAG,
     "how": NAME,
-    # Empty if the notes do not hold it.
+    # Of what is not held, quotations that may be no answer.
     "sources": listed(CITATION, "citations"),
     "shown": listed(NAMED),
     "model": NAME_OR_NULL,

@@ -203,7 +203,8 @@ class Workspace(OpenVault):
         use_model: bool = True,
         filters: Filters | None = None,
     ) -> Answer:
-        """Answer a question from the notes that a search finds, or say that they do not hold it.
+        """Answer a question from the notes that a search finds, or say that they do not hold it;
+        its citations then are only what comes nearest.
 
         Args:
             use_model: False only quotes.

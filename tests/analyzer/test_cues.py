@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.analyzer.cues import Statement, statements
+from amem_cli.analyzer.link_choice import sentence_features
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.analyzer.own_words import own_sentences
 from amem_cli.analyzer.revisions import signed_sentences
@@ -282,3 +284,12 @@ def test_of_notes_that_may_be_revised_those_whose_words_are_nearest_are_proposed
             nearness=nearness,
         )
         assert {each.older for each in found} == {0, 1, 2} - {farthest}
+
+
+def test_sentences_are_compared_with_a_note_without_text() -> None:
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        return np.ones((len(texts), 2), np.float32)
+
+    note = Note("n.md", "1", "News", "One thing is so. Another is not.")
+    for row in sentence_features(list(own_sentences(note)), "", "", encode):
+        assert np.isfinite(row).all()

@@ -130,10 +130,12 @@ def test_what_is_no_sentence_is_never_quoted(vault: Program) -> None:
 
 
 def test_what_is_done_is_told_from_what_is_not(vault: Program) -> None:
-    (vault.folder / "Signs.md").write_text("Seal signs off:\n\n- [x] the seal swims\n- [ ] dives\n")
+    (vault.folder / "Signs.md").write_text(
+        "Seal signs off:\n\n- [x] the seal swims\n- [ ] dives\n- [-] sings\n"
+    )
     (source,) = vault("ask", "the seal swims", "--json").json["sources"]
     assert (source["quote"], source["line"]) == (
-        "Seal signs off: [x] the seal swims; [ ] dives",
+        "Seal signs off: [x] the seal swims; [ ] dives; [-] sings",
         1,
     )
 

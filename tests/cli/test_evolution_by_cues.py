@@ -357,6 +357,10 @@ def test_what_held_on_a_day_is_told_without_what_notes_said_later(
             context = clinics.get("now", clinics.get("context"))
             assert all(each in context for each in said), (day, command)
             assert not any(each in context for each in unsaid), (day, command)
+    # Also of a note that is gone.
+    assert amem("rm", "Fee").code == 0
+    rows = amem("list", "--json", "--as-of", "2026-06-21").json
+    assert next(each for each in rows if each["title"] == "Clinic")["context"].count("euros") == 0
 
 
 def test_what_was_proposed_because_of_a_note_that_is_gone_is_outdated(
@@ -367,6 +371,40 @@ def test_what_was_proposed_because_of_a_note_that_is_gone_is_outdated(
     [why] = outdated(amem)
     assert why.endswith("is gone")
     assert accept_all(amem) == 0 and newer(amem, "Clinic") == []
+
+
+def test_a_copy_of_what_caused_a_proposal_takes_nothing_away(amem: Program, files: Path) -> None:
+    copy = files / "Terms 2.md"
+    copy.write_text((files / "Terms.md").read_text())
+    assert amem("index").code == 0 and outdated(amem) == [None]
+    copy.unlink()
+    assert accept_all(amem) == 1
+    assert newer(amem, "Clinic") == ["Terms"]
+
+
+def test_another_note_in_its_place_is_not_what_caused_a_proposal(
+    amem: Program, files: Path
+) -> None:
+    (files / "Terms.md").rename(files / "Days.md")
+    (files / "Terms.md").write_text("I bought bread and slept badly.\n")
+    assert amem("index").code == 0
+    assert amem("review", "Days", "--json").json["waiting"] and outdated(amem) == [None]
+
+
+@pytest.mark.parametrize("text", ["I bought bread and slept badly.", "Bread.\n\n- no\n"])
+def test_what_is_said_again_is_proposed_again(amem: Program, files: Path, text: str) -> None:
+    note = files / "Terms.md"
+    before = note.read_text()
+    daily = files / "2026-06-20.md"
+    note.rename(daily)
+    daily.write_text(before.replace(TERMS, text))
+    assert amem("evolve").code == 0
+    question = "when are the clinic's invoices due"
+    assert "before:" not in amem("ask", question).out
+    assert outdated(amem) != [None] and accept_all(amem) == 0
+    daily.write_text(before)
+    assert amem("evolve", "2026-06-20", "--no-llm").code == 0
+    assert accept_all(amem) == 1
 
 
 def test_what_a_note_no_longer_says_is_outdated(amem: Program, clinic: Path) -> None:
@@ -384,11 +422,11 @@ def test_what_built_on_an_acceptance_goes_as_a_whole(amem: Program, clinic: Path
     told(amem, "Fee", "2026-07-01", FEE)
     assert accept_all(amem) == 1
     assert set(newer(amem, "Clinic")) == {"Terms", "Fee"}
-    first = [
+    first = next(
         each
         for each in amem("history", "Clinic", "--json").json
         if each["kind"] == "evolve" and each["because"] == "Terms"
-    ][0]
+    )
     assert amem("undo", first["id"], "--cascade", "--yes").code == 0
     assert (context(amem, "Clinic"), newer(amem, "Clinic")) == ("", [])
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amem_cli.markdown.plain_text import plain_text, with_boxes
 from amem_cli.markdown.sentences import only_sentences
 
 MUTE = [
@@ -69,3 +70,9 @@ def test_every_character_keeps_its_place(text: str) -> None:
     assert all(
         one in (other, " ") for one, other in zip(kept, text.replace("\0", " "), strict=True)
     )
+
+
+def test_the_box_of_a_task_is_text_but_in_code() -> None:
+    assert plain_text(with_boxes("- [x] done\n- [/] begun\n")) == "[x] done\n[/] begun"
+    code = "```\n- [x] a = b\n```"
+    assert with_boxes(code) == code
