@@ -29,7 +29,6 @@ from amem_cli.ask.prompt import (
     outdated,
 )
 from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
-from amem_cli.editing.review import causes_of, says_still
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.vectors import token_nearness
@@ -238,13 +237,19 @@ def _paths_of_newer(
 
 def _proposed(ports: VaultPorts, sources: Sequence[QuotedNote]) -> dict[str, list[str]]:
     """By path, the sources of which a proposal waits that says that they revise it."""
+    waiting = [each for each in ports.changes.waiting() if each.relation and len(sources) > 1]
+    if not waiting:
+        return {}
+    # Not loaded if nothing waits.
+    from amem_cli.editing.review import causes_of, says_still
+
     paths = {each.path: each.path for each in sources}
     paths |= {each.id: each.path for each in sources if each.id}
     found: dict[str, list[str]] = {}
-    for each in ports.changes.waiting() if len(sources) > 1 else ():
-        older = paths.get(each.note or each.path) if each.relation else None
-        for cause in causes_of(ports, each) if older else ():
-            if cause.path in paths.keys() - {older} and says_still(ports, cause, each):
+    for each in waiting:
+        older = paths.get(each.note or each.path)
+        for cause in causes_of(ports, each) if older is not None else ():
+            if cause.path in paths and cause.path != older and says_still(ports, cause, each):
                 found.setdefault(older or "", []).append(cause.path)
     return found
 

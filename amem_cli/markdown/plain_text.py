@@ -148,6 +148,8 @@ def plain_text(markdown: str) -> str:
 def with_boxes(markdown: str) -> str:
     """The text with the boxes of its tasks escaped, so that they stay: a reader wants to know what
     is done."""
+    if _TASK.search(markdown) is None:
+        return markdown
     # In code and comments nothing is a task.
     apart = scan_links(markdown).regions
 

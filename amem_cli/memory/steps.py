@@ -267,7 +267,7 @@ class MemorySteps:
         if self.settings.evolve:
             # Nothing of a note spreads into one that more or fewer may read, and no guess is made
             # at what became of a sample.
-            samples = self.index.events.sample_notes()
+            samples = self.index.events.sample_notes() if said else ()
             said = [
                 each
                 for each in said
