@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from amem_cli.analyzer.link_evidence import is_quoted
@@ -315,14 +314,15 @@ def says_still(ports: VaultPorts, cause: NoteSummary, proposal: Proposal) -> boo
     quoted of it; of what a language model proposed this cannot be told."""
     change = proposal.change
     is_quotation = proposal.model == ANALYZER and change.field == "context"
-    if cause.text_hash == proposal.trigger_text or not is_quotation:
+    if proposal.trigger_text in ("", cause.text_hash) or not is_quotation:
         return True
     try:
         note = parse_note(cause.path, ports.vault.read(cause.path).raw, ports.names)
     except AmemError:
         return True
     closing = str(change.after).removeprefix(str(change.before).rstrip(" .。"))
-    said = (each.text for each in islice(own_sentences(note), 1, None))
+    # A date alone, such as the title of a daily note, stands in every closing.
+    said = (each.text for each in own_sentences(note) if any(map(str.isalpha, each.text)))
     return f"“{cause.title}”" in closing or any(
         len(each) >= _SHORTEST_QUOTED and is_quoted(each, closing) for each in said
     )
